@@ -10,7 +10,7 @@ from sklearn.metrics import get_scorer, make_scorer, roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import shapband as sb
@@ -121,6 +121,30 @@ def test_no_model_predicts_twice(score):
     whole, found = score_with_parts(fitted, Batch(X, y), scorer, parts, own_score=score is None)
     assert fitted.asked == 1
     assert vars(fitted).get("predict") is None
+    assert whole == fitted.score(X, y)
+    np.testing.assert_allclose(found, slow(fitted, X, y, parts, scorer), rtol=1e-12)
+
+
+def test_a_pipeline_predicts_once():
+    rng = np.random.default_rng(11)
+    fitted = make_pipeline(StandardScaler(), Counted()).fit(*rows_of(rng, 40, (0, 1)))
+    X, y = rows_of(rng, 30, (0, 1))
+    parts, last = parts_of(rng, 30), fitted.steps[-1][1]
+    scorer = lambda model, X, y: model.score(X, y)  # noqa: E731
+    whole, found = score_with_parts(fitted, Batch(X, y), scorer, parts, own_score=True)
+    assert last.asked == 1
+    assert "predict" not in vars(last)
+    assert whole == fitted.score(X, y)
+    np.testing.assert_allclose(found, slow(fitted, X, y, parts, scorer), rtol=1e-12)
+
+
+def test_a_pipeline_may_have_sparse_features():
+    rng = np.random.default_rng(12)
+    fitted = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
+    fitted.fit(*rows_of(rng, 40, (0, 1)))
+    X, y = rows_of(rng, 30, (0, 1))
+    parts, scorer = parts_of(rng, 30), get_scorer("accuracy")
+    whole, found = score_with_parts(fitted, Batch(X, y), scorer, parts, own_score=False)
     assert whole == fitted.score(X, y)
     np.testing.assert_allclose(found, slow(fitted, X, y, parts, scorer), rtol=1e-12)
 

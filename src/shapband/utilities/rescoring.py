@@ -171,21 +171,32 @@ class _Answers:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Keep what the model answers for all rows while it is scored."""
-        own = getattr(self.fitted, "__dict__", {})  # without one, the model is asked again later
-        methods = {name: getattr(self.fitted, name, None) for name in _ANSWERS if name not in own}
-        own |= {name: self._keeping(name, one) for name, one in methods.items() if one is not None}
+        """Keep what the model answers for all rows while it is scored.
+
+        A pipeline is scored by its last step, which gives the same answers.
+        """
+        steps = getattr(self.fitted, "steps", None)
+        last = [steps[-1][1]] if isinstance(steps, list) else []
+        changed: list[tuple[dict[str, Any], str]] = []
+        for model in (self.fitted, *last):
+            own = getattr(model, "__dict__", {})  # without one, the model is asked again later
+            for name in _ANSWERS:
+                method = None if name in own else getattr(model, name, None)
+                if method is not None:
+                    own[name] = self._keeping(name, method)
+                    changed.append((own, name))
         try:
             yield
         finally:
-            for name in methods:
+            for own, name in changed:
                 own.pop(name, None)
 
     def _keeping(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(method)
         def answer(X: Any, *given: Any, **options: Any) -> Any:
             found = method(X, *given, **options)
-            if len(X) == len(self.rows) and not given and not options:
+            count = X.shape[0] if hasattr(X, "shape") else len(X)  # sparse matrices have no length
+            if count == len(self.rows) and not given and not options:
                 self._known.setdefault(name, np.array(found))
             return found
 
