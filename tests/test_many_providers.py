@@ -101,6 +101,7 @@ def test_results_are_linear_in_the_providers(valuations, step, measure):
     assert used[1] < 1.15 * MANY / FEW * used[0] + room
 
 
+@pytest.mark.long
 def test_the_report_is_linear_in_the_providers(valuations, tmp_path):
     path = tmp_path / "report.html"
     valuations[0].report(path)

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import shapband as sb
+from shapband import secrets
 from shapband.app.cli.app import app
 from shapband.secrets import hide, learn, reveal
 
@@ -212,3 +213,13 @@ def test_secrets_are_found_where_python_keeps_them(holder, forgotten):
     made = HOLDERS[holder]()
     learn(sb.FunctionSource(made) if callable(made) else made)
     assert hide("wrong: open-sesame-1") == "wrong: ***"
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgresql+psycopg", "https"])
+def test_an_address_that_is_a_secret_does_not_uncover_the_passwords_of_others(monkeypatch, scheme):
+    monkeypatch.setattr(secrets, "_revealed", set())
+    secrets._register(f"{scheme}://boss:open-sesame-1001@db.example.org/clinic")
+    other = f"no answer from {scheme}://reader:other-word@db.example.org/north"
+    assert secrets.hide(other) == f"no answer from {scheme}://reader:***@db.example.org/north"
+    cut = f"{scheme}://boss:open-sesame-10"
+    assert "open-sesame" not in secrets.hide(f"could not connect to {cut}")

@@ -41,6 +41,8 @@ _PLACES = (
     ),
     re.compile(r"(?i)(\b(?:basic|bearer)\s+)(?=[\w+/.~=-]*\d)[\w+/.~=-]{8,}"),
 )
+# An address begins with words that are no secret; its secret parts are known one by one.
+_ADDRESS = re.compile(r"(?i)[a-z][a-z0-9+.%-]*(?::|%(?:25)*3a)(?:/|%(?:25)*2f){2}")
 _PAIRS = re.compile(
     rf"(?i)(?:^|[\s;&?])(?:[a-z]+[_-])*(?:{_NAMES})\s*=\s*('[^']*'|\"[^\"]*\"|[^\s;&]+)"
 )
@@ -103,10 +105,11 @@ def hide(text: str) -> str:
     longest_first = sorted(_revealed, key=len, reverse=True)
     for secret in longest_first:
         text = text.replace(secret, "***")
-    for secret in longest_first:  # only now, because a whole secret may begin like another secret
-        text = _without_beginning(text, secret)
     for place in _PLACES:
         text = place.sub(r"\1***", text)
+    for secret in longest_first:  # only now, because a whole secret may begin like another secret
+        if not _ADDRESS.match(secret):
+            text = _without_beginning(text, secret)
     return text
 
 

@@ -35,6 +35,7 @@ def finished(out):
     return {path: path.stat().st_mtime_ns for path in (out / "cells").glob("*.json")}
 
 
+@pytest.mark.long
 def test_a_killed_run_goes_on(tmp_path, found, out):
     killed = subprocess.run([sys.executable, "-c", _RUN, str(tmp_path / "killed")], check=False)  # noqa: S603
     assert killed.returncode == -signal.SIGKILL

@@ -26,6 +26,7 @@ def covered(value, truth, interval=sb.Valuation.interval, repeats=REPEATS):
     return np.mean(held, axis=0)
 
 
+@pytest.mark.long
 def test_a_whole_stock_does_not_hide_the_pools_of_others():
     rng = np.random.default_rng(5)
     stocks = [1 + 0.2 * rng.normal(size=30), rng.normal(size=3000)]

@@ -142,12 +142,14 @@ def test_the_corrected_variance_is_unbiased_whatever_the_solver(solver):
     assert_unbiased(lambda seed: pairs(seed, solver).variance, variance)
 
 
+@pytest.mark.long
 def test_where_the_raw_one_is_off_by_a_factor():
     _, variance = pairs_moments(16)
     mean, error = repeat(300, lambda seed: pairs(seed, sb.Permutation(2)).raw_variance)
     assert (mean - 4 * error > 2 * variance).all()
 
 
+@pytest.mark.long
 def test_the_error_of_the_corrected_variance_is_the_one_seen():
     found = [pairs(seed, sb.Permutation(2), n_games=16) for seed in range(200)]
     estimates = np.array([valuation.variance for valuation in found])
