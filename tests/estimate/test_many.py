@@ -273,7 +273,7 @@ def coverage(made, n_games=15, n_kept=None, means=0.0):
 
 
 @pytest.mark.parametrize("made", [two_camps, unrelated])
-@pytest.mark.parametrize("n_kept", [None, 8])
+@pytest.mark.parametrize("n_kept", [pytest.param(None, marks=pytest.mark.long), 8])
 def test_rank_intervals_of_equal_providers_hold_together(made, n_kept):
     assert coverage(made, n_kept=n_kept) > 0.95 - 3 * ERROR
 

@@ -88,6 +88,7 @@ def test_the_cap_is_not_active(found):
     assert claim(found, "sensitivity", "below the cap of 125").verdict == HOLDS
 
 
+@pytest.mark.long
 def test_variance_errors_fall_as_the_paper_says(found):
     for part in ("The pooled method lowers the MAE of Var", "The stratified method lowers the MAE"):
         low = float(claim(found, "scalability", part).ours.split(" to ")[0])

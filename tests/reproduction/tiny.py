@@ -27,4 +27,4 @@ TINY = {
     )
 }
 # Each of these takes 5 to 15 seconds, so the ordinary tests run the others only.
-SLOW = ("baseline-grid", "pooled-grid", "sensitivity", "latency")
+SLOW = ("baseline-grid", "pooled-grid", "sensitivity", "scalability", "latency")

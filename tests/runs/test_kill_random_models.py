@@ -101,7 +101,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> sb.Valuation:
     return value(tmp_path_factory.mktemp("whole"), 1)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_a_killed_run_of_an_unseeded_forest_resumes_with_the_same_bits(
     tmp_path, uninterrupted, n_jobs
 ):

@@ -37,7 +37,14 @@ def solved(table, n_evaluations, games=range(1), index=INDICES[0], names=None, s
 
 
 @pytest.mark.parametrize("index", INDICES, ids=repr)
-@pytest.mark.parametrize(("n", "n_evaluations"), [(5, 20), (6, 24), (6, 40), (7, 28), (9, 100)])
+@pytest.mark.parametrize(
+    ("n", "n_evaluations"),
+    [
+        (5, 20),
+        (6, 24),
+        *(pytest.param(*one, marks=pytest.mark.long) for one in [(6, 40), (7, 28), (9, 100)]),
+    ],
+)
 def test_values_are_unbiased_and_their_noise_is_the_noise(n, n_evaluations, index):
     table = table_of(n)
     solution = solved(table, n_evaluations, range(1200), index)

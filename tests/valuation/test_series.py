@@ -58,6 +58,7 @@ def bands():
     return np.mean(together), np.mean(alone)
 
 
+@pytest.mark.long
 def test_a_series_without_changes_is_flagged_in_at_most_five_percent(bands):
     together, alone = bands
     assert 0.0 < together < 0.05 + 3 * ERROR
