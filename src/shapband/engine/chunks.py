@@ -27,9 +27,9 @@ from shapband.sampling.base import Realisation
 from shapband.sampling.design import Design
 from shapband.sampling.replays import replay_seeds
 from shapband.seeds import Seeds
-from shapband.solvers.base import Solution, Solver
-from shapband.solvers.pairs import PairSolution, among_all, joined_pairs, pair_count
-from shapband.solvers.rounds import joined_rounds, no_rounds, rounds_among_all, series_count
+from shapband.solvers.base import Solution, Solver, joined_others
+from shapband.solvers.pairs import PairSolution, among_all, pair_count
+from shapband.solvers.rounds import no_rounds, rounds_among_all, series_count
 from shapband.utilities.base import GameSummaries, Utility
 
 _NEAR_FLOATS = 250_000  # preferred chunk size, in numbers: 2 MB fit into the caches
@@ -270,9 +270,9 @@ def _joined(parts: Sequence[Solution]) -> Solution:
         sum(part.evaluations for part in parts),
         sum(part.failures for part in parts),
         folds=_joined_folds([part.folds for part in parts]),
-        pairs=joined_pairs([part.pairs for part in parts]),
+        pairs=joined_others([part.pairs for part in parts]),
         probe_noise=_joined_probes(parts),
-        rounds=joined_rounds([part.rounds for part in parts]),
+        rounds=joined_others([part.rounds for part in parts]),
     )
 
 

@@ -65,8 +65,7 @@ def warn_of_near_copies(players: Sequence[Provider | Group], fraction: float) ->
     Copies that are equal in all columns are held out together. Copies with another identifier or
     rounded numbers are not.
     """
-    known = [one for one in members_of(players) if isinstance(one.source, MemorySource)]
-    stocks = [one.source.records for one in known if isinstance(one.source, MemorySource)]
+    known, stocks = _in_memory(players)
     for one in shared_records([provider.name for provider in known], stocks):
         if one.left_out or one.rounded:
             warnings.warn(
@@ -84,8 +83,7 @@ def warn_of_held_rows(players: Sequence[Provider | Group], rows: Batch) -> None:
     A model that was trained on the rows that score it looks better than it is, and so does the
     provider that holds them.
     """
-    known = [one for one in members_of(players) if isinstance(one.source, MemorySource)]
-    stocks = [one.source.records for one in known if isinstance(one.source, MemorySource)]
+    known, stocks = _in_memory(players)
     # Names stand for positions here, because a provider may have any name.
     names = [f"{at}" for at in range(len(known))]
     for one in shared_records([*names, _ROWS], [*stocks, rows]):
@@ -99,3 +97,13 @@ def warn_of_held_rows(players: Sequence[Provider | Group], rows: Batch) -> None:
                 HeldRows,
                 stacklevel=4,
             )
+
+
+def _in_memory(players: Sequence[Provider | Group]) -> tuple[list[Provider], list[Batch]]:
+    """The providers whose records are in memory, and these records."""
+    known = [
+        (one, one.source.records)
+        for one in members_of(players)
+        if isinstance(one.source, MemorySource)
+    ]
+    return [one for one, _ in known], [records for _, records in known]

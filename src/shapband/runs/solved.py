@@ -16,9 +16,9 @@ from shapband.errors import RunDamaged
 from shapband.runs.ledger import Ledger, LedgerEntry, canonical, hash_of, stored
 from shapband.runs.older import dealt_design, design_of_facts
 from shapband.sampling.design import Design, plain_design
-from shapband.solvers.base import RoundSolution, Solution
-from shapband.solvers.pairs import PairSolution, joined_pairs, pair_count
-from shapband.solvers.rounds import joined_rounds, series_count
+from shapband.solvers.base import RoundSolution, Solution, joined_others
+from shapband.solvers.pairs import PairSolution, pair_count
+from shapband.solvers.rounds import series_count
 
 TABLE = (
     "CREATE TABLE games (first_game INTEGER PRIMARY KEY, n_games INTEGER NOT NULL, "
@@ -162,7 +162,7 @@ class StoredGames(GameJournal):
             if chunk.pairs is not None:
                 folds = None if chunk.pairs.folds is None else chunk.pairs.folds[rows]
                 parts.append(PairSolution(chunk.pairs.values[rows], chunk.pairs.noise[rows], folds))
-        return joined_pairs(parts)
+        return joined_others(parts)
 
     def _rounds(self, games: range) -> tuple[RoundSolution | None, FloatArray | None]:
         """The values by round and the replays of stored games; None if the run has none."""
@@ -177,7 +177,7 @@ class StoredGames(GameJournal):
                 parts.append(RoundSolution(*found, folds))
             if chunk.replays is not None:
                 replays.append(chunk.replays[rows])
-        return joined_rounds(parts), np.concatenate(replays) if replays else None
+        return joined_others(parts), np.concatenate(replays) if replays else None
 
     def solved_chunks(self) -> Iterator[Solution]:
         """All stored games, chunk by chunk."""

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
+from typing import TypeVar
 
 import numpy as np
 
@@ -31,6 +32,23 @@ class RoundSolution:
     values: FloatArray
     noise: FloatArray
     folds: FloatArray | None = None
+
+
+_Others = TypeVar("_Others", PairSolution, RoundSolution)
+
+
+def joined_others(parts: Sequence[_Others | None]) -> _Others | None:
+    """Join the pairs or rounds of consecutive games; all of the games have them, or none has."""
+    known = [part for part in parts if part is not None]
+    if not known:
+        return None
+    folds = [part.folds for part in known if part.folds is not None]
+    return replace(
+        known[0],
+        values=np.concatenate([part.values for part in known]),
+        noise=np.concatenate([part.noise for part in known]),
+        folds=np.concatenate(folds) if folds else None,
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -94,19 +94,6 @@ def among_all(found: PairSolution, places: Sequence[int], n: int) -> PairSolutio
     return PairSolution(widened(found.values), widened(found.noise), folds)
 
 
-def joined_pairs(parts: Sequence[PairSolution | None]) -> PairSolution | None:
-    """Join the interactions of consecutive games; all of the games have them, or none has."""
-    known = [part for part in parts if part is not None]
-    if not known:
-        return None
-    folds = [part.folds for part in known if part.folds is not None]
-    return PairSolution(
-        np.concatenate([part.values for part in known]),
-        np.concatenate([part.noise for part in known]),
-        np.concatenate(folds) if folds else None,
-    )
-
-
 def with_folds(
     found: PairSolution | None, parts: Sequence[PairSolution | None]
 ) -> PairSolution | None:

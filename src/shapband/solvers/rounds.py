@@ -122,16 +122,3 @@ def no_rounds(shape: tuple[int, int, int], n_folds: int | None) -> RoundSolution
     zeros = np.zeros(shape)
     folds = None if n_folds is None else np.zeros((shape[0], n_folds, *shape[1:]))
     return RoundSolution(zeros, zeros, folds)
-
-
-def joined_rounds(parts: Sequence[RoundSolution | None]) -> RoundSolution | None:
-    """Join the values of consecutive games; all of the games have them, or none has."""
-    known = [part for part in parts if part is not None]
-    if not known:
-        return None
-    folds = [part.folds for part in known if part.folds is not None]
-    return RoundSolution(
-        np.concatenate([part.values for part in known]),
-        np.concatenate([part.noise for part in known]),
-        np.concatenate(folds) if folds else None,
-    )
