@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from coverage_study.page import page
@@ -29,11 +30,12 @@ def main(arguments: list[str] | None = None) -> None:
     add("--docs", type=Path, metavar="FILE", help="also write the page here")
     add("--jobs", type=int, default=1, help="processes (default: %(default)s)")
     add("--fresh", action="store_true", help="measure again what the folder has already")
+    add("--again", action="store_true", help="as --fresh, with the games that the folder has")
     given = parser.parse_args(arguments)
     if given.jobs < 1:
         parser.error("--jobs must be 1 or more")
     out = given.out or Path("out/coverage-quick" if given.quick else "out/coverage")
-    store = Store(out, given.jobs, fresh=given.fresh)
+    store = Store(out, given.jobs, fresh=given.fresh, again=given.again)
     for only in given.only:
         measure(store, only, quick=given.quick)
     command = "make coverage" if not given.quick else "python -m coverage_study --quick"
@@ -49,7 +51,7 @@ def measure(store: Store, only: str, *, quick: bool) -> None:
     measure_rows(store, only, quick=quick)
     for setting in settings(quick=quick):
         if setting.name.startswith(only):
-            store.measure(setting.name, setting, play_pool)
+            store.measure(setting.name, setting, partial(play_pool, folder=store.games))
     if not all(missing().values()):
         for setting in several_settings(quick=quick):
             if name_of(setting).startswith(only):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,6 +33,7 @@ class Level:
     worst : coverage of the provider with the lowest
     width : median over pools and providers of the width over that of the oracle
     control : coverage of intervals from the spread of the games alone
+    reported : root mean square of the reported standard errors over that of the true errors
     """
 
     games: int
@@ -41,6 +42,7 @@ class Level:
     worst: float
     width: float = np.nan
     control: float = np.nan
+    reported: float = np.nan
 
 
 def expectation_levels(results: Results, fresh: Results) -> list[Level]:
@@ -55,11 +57,13 @@ def _expectation_level(results: Results, fresh: Results, target: FloatArray, gam
     at = results.at[games]
     width = (at["high"] - at["low"]) / 2 / oracle_half_width(results, fresh, games)
     alone = np.abs(at["mean"] - target) <= at["alone"]
-    return _level(
-        games,
-        (at["low"] <= target) & (target <= at["high"]),
+    true = ((at["mean"] - target) ** 2).mean(axis=0)
+    held = _level(games, (at["low"] <= target) & (target <= at["high"]))
+    return replace(
+        held,
         width=float(np.median(width)),
         control=float(alone.mean()),
+        reported=float(np.sqrt((at["error"] ** 2).mean(axis=0) / true).mean()),
     )
 
 
@@ -78,10 +82,10 @@ def variance_ratio(results: Results, fresh: Results) -> float:
     return float((results.at[results.last]["variance"] / variance_target(results, fresh)).mean())
 
 
-def _level(games: int, held: AnyArray, width: float = np.nan, control: float = np.nan) -> Level:
+def _level(games: int, held: AnyArray) -> Level:
     error = held.mean(axis=1).std(ddof=1) / np.sqrt(len(held))
     worst = float(held.mean(axis=0).min())
-    return Level(games, float(held.mean()), float(error), worst, width, control)
+    return Level(games, float(held.mean()), float(error), worst)
 
 
 def expectation_misses(task: str, levels: list[Level]) -> list[str]:

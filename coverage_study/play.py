@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
 
+from coverage_study.kept import KeptGames
 from coverage_study.settings import CROSSED_GAMES, Setting, sampling
 from coverage_study.tasks import task
 from shapband._typing import FloatArray, IntArray
@@ -20,13 +22,18 @@ from shapband.estimate.estimate import Estimate
 from shapband.estimate.estimator import Estimator
 from shapband.estimate.intervals import expectation_interval, variance_interval
 from shapband.sampling.base import Realisation
+from shapband.solvers.base import Solution
 
 LEVEL = 0.95
 Record = dict[str, Any]
 
 
-def play_pool(setting: Setting, pool: int) -> Record:
+def play_pool(setting: Setting, pool: int, folder: Path | None = None) -> Record:
     """Play one pool of a setting.
+
+    Parameters
+    ----------
+    folder : where games are kept; games that it has are not played again
 
     Returns
     -------
@@ -35,16 +42,18 @@ def play_pool(setting: Setting, pool: int) -> Record:
     expectations of games of this pool at the sizes that the next pool chose.
     """
     plan = _plan(setting, pool)
+    own = None if folder is None else folder / setting.name / f"{pool}.npy"
     with Access(plan.providers, plan.seeds, plan.budget, plan.utility.schema) as access:
         realisation = plan.sampling.prepare(access)
         found = {
             str(estimate.n_games): _look(estimate)
-            for estimate in _play(plan, realisation, setting.games)
+            for estimate in _play(plan, realisation, setting.games, own)
         }
         record: Record = {"group": realisation.design.per_shuffle, "at": found}
         if setting.sampling == "stratified":
             sizes = chosen_sizes(setting, pool + 1)
-            (crossed,) = _play(plan, _resized(realisation, sizes), (CROSSED_GAMES,))
+            other = None if own is None else own.with_name(f"{pool}-crossed.npy")
+            (crossed,) = _play(plan, _resized(realisation, sizes), (CROSSED_GAMES,), other)
             record |= {
                 "sizes": realisation.design.draw_sizes.tolist(),
                 "other_sizes": sizes.tolist(),
@@ -72,17 +81,20 @@ def _plan(setting: Setting, pool: int) -> Arguments:
     )
 
 
-def _play(plan: Arguments, realisation: Realisation, looks: tuple[int, ...]) -> Iterator[Estimate]:
+def _play(
+    plan: Arguments, realisation: Realisation, looks: tuple[int, ...], path: Path | None
+) -> Iterator[Estimate]:
     """Play games as `sb.value` does, and give the estimate whenever a look is due."""
     design = plan.completed(realisation.design)
     job, estimator = Job.of(plan, design), Estimator(design)
     with Access(plan.providers, plan.seeds, plan.budget) as access:
         most = chunk_size(plan, realisation, access, 1)
+    kept = KeptGames(path, lambda games: job(Chunk(games, realisation.draws(games))), most)
     for start, look in zip((0, *looks), looks, strict=False):
-        for at in range(start, look, most):
-            games = range(at, min(at + most, look))
-            estimator.add(job(Chunk(games, realisation.draws(games))))
+        values, noise = kept.upto(look)
+        estimator.add(Solution(values[start:look], noise[start:look], 0))
         yield estimator.estimate()
+    kept.write()
 
 
 def _resized(realisation: Realisation, sizes: IntArray) -> Realisation:
@@ -96,6 +108,7 @@ def _look(estimate: Estimate) -> dict[str, list[float]]:
     variance_low, variance_high = variance_interval(estimate, LEVEL).T
     found = {
         "mean": estimate.expectation,
+        "error": estimate.standard_error,
         "low": low,
         "high": high,
         "alone": _games_alone(estimate),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import platform
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -25,13 +26,22 @@ class Store:
     ----------
     folder : where the files are
     jobs : processes that play; 1 plays in this one
-    fresh : whether to measure again what is there already
+    fresh : whether to play and measure again what is there already
+    again : whether to measure again, from the games that are there
     """
 
-    def __init__(self, folder: Path, jobs: int = 1, *, fresh: bool = False) -> None:
+    def __init__(
+        self, folder: Path, jobs: int = 1, *, fresh: bool = False, again: bool = False
+    ) -> None:
         self._folder = folder
         self._jobs = jobs
         self._fresh = fresh
+        self._again = again
+
+    @property
+    def games(self) -> Path:
+        """The folder of the games that were played."""
+        return self._folder / "games"
 
     def has(self, name: str) -> bool:
         """Whether a setting was measured."""
@@ -44,10 +54,12 @@ class Store:
 
     def measure(self, name: str, setting: Any, play: Callable[[Any, int], Any]) -> None:
         """Play all pools of a setting, unless a file has the results of the same number."""
-        known = None if self._fresh else self.read(name)
+        known = None if self._fresh or self._again else self.read(name)
         if known is not None and known["pools"] >= setting.pools:
             _say(f"{name}: kept, from {known['date']}\n")
             return
+        if self._fresh:
+            shutil.rmtree(self.games / name, ignore_errors=True)
         started, records = time.perf_counter(), []
         for part in self._parts(setting, play):
             records += part

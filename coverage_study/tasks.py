@@ -223,6 +223,35 @@ def _three_classes() -> Task:
     return Task("three-classes", title, _named(sources), utility, 250, 50, endless=True)
 
 
+def _sine() -> Task:
+    """5 nearest neighbours on a sine, whose parts the providers know, with heavy-tailed noise."""
+
+    def draw(size: int, rng: Any, centre: float) -> tuple[Any, Any]:
+        X = rng.normal([centre, 0.0], [0.8, 1.0], size=(size, 2))
+        return X, np.sin(2 * X[:, 0]) + 0.5 * X[:, 1] + 0.3 * rng.standard_t(4, size)
+
+    centres = (-1.0, -0.3, 0.3, 1.0)
+    parts = [draw(50, np.random.default_rng([606, i]), x) for i, x in enumerate(centres)]
+    X, y = (np.concatenate(part) for part in zip(*parts, strict=True))
+    utility = sb.NeighborUtility(X, y, k=5, task="regression")
+    sources = [sb.FunctionSource(partial(draw, centre=centre)) for centre in centres]
+    title = "sine, 5 nearest neighbours"
+    return Task("sine", title, _named(sources), utility, 200, 40, endless=True)
+
+
+def _counts() -> Task:
+    """R² of least squares on Poisson counts, from stocks of 200 to 700 records."""
+    rng = np.random.default_rng(707)
+    sizes = (200, 300, 400, 500, 600, 700)
+    X = rng.normal(size=(300 + sum(sizes), 3))
+    y = rng.poisson(np.exp(0.5 * X[:, 0] - 0.3 * X[:, 1])).astype(float)
+    utility = sb.LinearUtility(X[:300], y[:300], score="r2")
+    ends = 300 + np.cumsum(sizes)
+    parts = [np.arange(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+    title = "counts, least squares, R², finite stocks"
+    return Task("counts", title, _split(X, y, parts, replace=False), utility, 180, 30)
+
+
 def _split(X: Any, y: Any, parts: list[Any], *, replace: bool = True) -> tuple[sb.Provider, ...]:
     return tuple(
         sb.Provider(f"provider {i}", sb.ArraySource(X[rows], y[rows], replace=replace))
@@ -243,6 +272,8 @@ TASKS: dict[str, Callable[[], Task]] = {
     "friedman": _friedman,
     "digits": _digits,
     "three-classes": _three_classes,
+    "sine": _sine,
+    "counts": _counts,
     "synthetic-250": _synthetic_250,
     "synthetic-5000": _synthetic_5000,
 }

@@ -69,11 +69,12 @@ def _stratified_target(results: Results) -> FloatArray:
     """Expectation over all pools at the draw sizes that each pool chose.
 
     A pool's own mean depends on its records twice: directly, and through the sizes. So each pool
-    was also played at the sizes of the next. The expectation is taken to be linear in the sizes.
-    Its slopes follow from the change within a pool, in which the error of the pool cancels; its
-    level is the mean over the other pools of what they gave at foreign sizes.
+    was also played at the sizes of the next. The expectation is taken to be linear in the
+    logarithms of the sizes, because twice as many records add less the more there are. Its slopes
+    follow from the change within a pool, in which the error of the pool cancels; its level is the
+    mean over the other pools of what they gave at foreign sizes.
     """
-    sizes, others = results.extra["sizes"], results.extra["other_sizes"]
+    sizes, others = (np.log(results.extra[name]) for name in ("sizes", "other_sizes"))
     crossed = results.extra["crossed"]
     slopes = np.linalg.lstsq(others - sizes, crossed - results.means, rcond=1e-6)[0]
     centre = sizes.mean(axis=0)

@@ -14,6 +14,7 @@ def look(means, half, within=WITHIN):
     full = np.full_like(means, 1.0)
     found = {
         "mean": means,
+        "error": full * np.sqrt(BETWEEN + within / GAMES),
         "low": means - half,
         "high": means + half,
         "alone": full * 1.96 * np.sqrt(within / GAMES),
@@ -65,6 +66,7 @@ def test_intervals_of_the_right_width_hold_and_others_do_not(widened, least, mos
     assert least < level.mean < most
     assert level.width == pytest.approx(widened, rel=0.05)
     assert level.control < 0.5
+    assert level.reported == pytest.approx(1, abs=4 / np.sqrt(2 * POOLS))
 
 
 def test_stratified_pools_are_compared_at_the_sizes_that_they_chose():
@@ -72,15 +74,15 @@ def test_stratified_pools_are_compared_at_the_sizes_that_they_chose():
     error = RNG.normal(size=(POOLS, 1))
     sizes = 60 + np.round(10 * error + RNG.normal(size=(POOLS, 1)))
     others = np.roll(sizes, -1, axis=0)
-    slope, level = 0.2, 5.0
+    slope, level = 12.0, 5.0
     found = results(
         "stratified",
-        level + slope * (sizes - 60) + error,
+        level + slope * np.log(sizes / 60) + error,
         sizes=sizes,
         other_sizes=others,
-        crossed=level + slope * (others - 60) + error,
+        crossed=level + slope * np.log(others / 60) + error,
     )
-    expected = level + slope * (sizes - 60)
+    expected = level + slope * np.log(sizes / 60)
     np.testing.assert_allclose(expectation_target(found, found), expected, atol=0.08)
 
 
