@@ -27,12 +27,19 @@ def lock_arrays(record: Any) -> None:
 
     The arrays are replaced by read-only views, so other references to them stay writeable.
     """
-    for one in dataclasses.fields(record):
-        part = getattr(record, one.name)
+    kind: Any = type(record)
+    for name in _field_names(kind):
+        part = getattr(record, name)
         if isinstance(part, np.ndarray) and part.flags.writeable:
             view = part.view()
             view.flags.writeable = False
-            object.__setattr__(record, one.name, view)
+            object.__setattr__(record, name, view)
+
+
+@cache
+def _field_names(kind: Any) -> tuple[str, ...]:
+    """The fields of a record; games are folded into new records often enough to remember them."""
+    return tuple(one.name for one in dataclasses.fields(kind))
 
 
 def encode(value: Any) -> Any:

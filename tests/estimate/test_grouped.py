@@ -13,6 +13,7 @@ from shapband.estimate.pools import PoolErrors
 from shapband.grouping import Grouping
 
 GROUPING = Grouping(("g", "h", "one"), ((0, 2), (1, 3, 4), (5,)))
+NO_FOLDS = np.empty((0, 1, 3))  # no effects of folds of validation rows
 OTHERS = (
     "n_games", "products", "products_21", "shuffles", "pools", "presence", "averaged", "certain",
     "validation",
@@ -42,7 +43,7 @@ def pooled(pools, **parts):
 
 
 def pools_of_groups(providers):
-    return of_groups(GROUPING, group_sums(), providers).estimate.moments.pools
+    return of_groups(GROUPING, group_sums(), providers, NO_FOLDS).estimate.moments.pools
 
 
 @pytest.mark.parametrize("per_shuffle", [None, 5])
@@ -134,13 +135,14 @@ def test_members_that_cancel_leave_no_error():
     ones = PoolErrors(*(np.ones(2) for _ in range(5)))
     providers = replace(moments_of_games(x, np.zeros_like(x)), pools=ones)
     none = np.zeros((40, 1))
-    found = of_groups(Grouping(("g",), ((0, 1),)), moments_of_games(none, none), providers)
+    grouping, nothing = Grouping(("g",), ((0, 1),)), np.empty((0, 1, 1))
+    found = of_groups(grouping, moments_of_games(none, none), providers, nothing)
     assert 0 <= found.estimate.moments.pools.variance[0] < 1e-15
 
 
 def test_moments_of_providers_and_groups_stand_together():
     providers = pooled(pools_of(7))
-    found = of_groups(GROUPING, group_sums(), providers)
+    found = of_groups(GROUPING, group_sums(), providers, NO_FOLDS)
     groups, both = found.estimate.moments, found.whole.moments
     for name in ARRAYS:
         parts = [getattr(providers, name), getattr(groups, name)]
@@ -158,7 +160,7 @@ def test_moments_of_providers_and_groups_stand_together():
 def test_arrays_are_known_by_their_values_whatever_their_type_is_called(monkeypatch):
     """The name of a type may change with an import; intervals must not."""
     providers = pooled(pools_of(7))
-    groups = of_groups(GROUPING, group_sums(), providers).estimate.moments
+    groups = of_groups(GROUPING, group_sums(), providers, NO_FOLDS).estimate.moments
     for record in (Moments, PoolErrors):
         for field in fields(record):
             monkeypatch.setattr(field, "type", str(field.type).replace("FloatArray", "Floats"))

@@ -10,6 +10,7 @@ from shapband.errors import InvalidInput
 from shapband.estimate import joint, simulate
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.intervals import expectation_interval
+from shapband.estimate.skewness import error_skewness
 
 MEANS = np.array([1.0, 1.0, 1.2, 1.5, 1.5])
 # One large common factor, and small parts of each provider that share a total.
@@ -151,9 +152,17 @@ def test_small_errors_are_not_lost_beside_large_ones():
 
 
 def test_without_covariances_the_value_is_that_of_sidak():
+    """The side of the shorter tail has the symmetric half width; the other side is longer."""
     estimate = Estimate.of(games_of(0))
-    half = np.diff(joint.simultaneous_interval(with_many(estimate), 0.95))[:, 0] / 2
-    np.testing.assert_allclose(half, simulate.sidak_value(39.0, 0.95, 5) * estimate.standard_error)
+    low, high = joint.simultaneous_interval(with_many(estimate), 0.95).T
+    down, up = estimate.expectation - low, high - estimate.expectation
+    value = simulate.sidak_value(39.0, 0.95, 5)
+    np.testing.assert_allclose(np.minimum(down, up), value * estimate.standard_error)
+    skewness = error_skewness(estimate)
+    np.testing.assert_array_equal(up > down, skewness > 0)
+    np.testing.assert_allclose(
+        np.maximum(down, up) / np.minimum(down, up), 1 + np.abs(skewness) * value / 2
+    )
 
 
 def test_the_answer_is_repeated_exactly():

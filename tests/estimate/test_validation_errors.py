@@ -11,6 +11,7 @@ import shapband as sb
 from shapband.estimate.differences import independent_difference
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.estimator import Estimator
+from shapband.estimate.joint import difference
 from shapband.estimate.validation import ValidationErrors
 from shapband.sampling.design import Design
 from shapband.solvers.base import Solution
@@ -183,3 +184,56 @@ def test_intervals_hold_for_other_validation_rows_long(n_games: int) -> None:
     assert 0.93 <= covering.mean() <= 0.97
     assert (covering.mean(axis=0) >= 0.90).all()
     assert fixed.mean() < 0.6
+
+
+def test_what_depends_on_pools_and_rows_together_is_counted_once() -> None:
+    # Rows have the variance 1, rows and pools together 0.5, and single games 5 beside it.
+    rng = np.random.default_rng(6)
+    found, twice = [], []
+    for _ in range(400):
+        rows = rng.normal(size=(1, 10, 1)) + rng.normal(0, np.sqrt(0.5), size=(1, 10, 1))
+        folds = rows + rng.normal(0, np.sqrt(5), size=(20, 10, 1))
+        for kept, between in ((found, 0.1), (twice, 0.0)):
+            made = ValidationErrors.of(folds, between)
+            assert made is not None
+            kept.append(made.variance[0])
+    expected, error = 0.9 * 9, np.std(found) / 20
+    assert abs(np.mean(found) - expected) < 4 * error + 0.15  # a part is kept where little is left
+    assert np.mean(twice) - expected > 6 * error  # a control
+
+
+def difference_levels(repeats: int) -> tuple[float, float]:
+    """Intervals of a difference that hold, and those with the freedom of single errors.
+
+    Folds of rows move both providers alike, and each alone by much less, which the games hide.
+    """
+    from scipy.special import stdtrit
+
+    rng, held = np.random.default_rng(7), np.zeros(2)
+    for _ in range(repeats):
+        rows = 3 * rng.normal(size=(10, 1)) + rng.normal(size=(10, 2))
+        mean = rows.mean(axis=0)
+        without = (mean * 10 - rows) / 9 - mean
+        folds = without + rng.normal(0, 0.7, size=(60, 10, 2))
+        values = mean + rng.normal(0, 0.3, size=(60, 2))
+        estimate = _estimate(folds, values)
+        found = difference(estimate, 0, 1)
+        of_single = estimate.errors.freedom.min()
+        for at, freedom in enumerate((found.freedom, of_single)):
+            half = stdtrit(freedom, 0.975) * found.standard_error
+            held[at] += abs(found.estimate) <= half
+    low, high = held / repeats
+    return float(low), float(high)
+
+
+def test_differences_have_degrees_of_freedom_of_their_own() -> None:
+    own, of_single = difference_levels(1500)
+    error = np.sqrt(0.05 * 0.95 / 1500)
+    assert abs(own - 0.95) < 0.015 + 3 * error
+    assert of_single < own - 0.01  # a control
+
+
+def test_without_validation_rows_differences_have_the_freedom_of_the_games() -> None:
+    estimate = Estimate.of(np.random.default_rng(0).normal(size=(40, 3)))
+    assert estimate.errors.difference_freedom(0, 2, np.asarray(0.1)) == pytest.approx(39)
+    assert estimate.errors.difference_freedom(0, 2, np.asarray(0.0)) == 39

@@ -27,11 +27,12 @@ def add_games(
         sums[records] += value
         u = np.full_like(value, len(records))
         square = value * value
-        totals[:7] += [value, square, u * value, u * square, u, square * value, square * square]
+        totals[:5] += [value, square, u * value, u * square, u]
+        own, two = value[:2], square[:2]  # higher powers of the first two columns
+        totals[[5, 6, 12], :2] += [two * own, two * two, two * two * own]
         if shuffles[game] != current[0]:
             s, c = totals[7].copy(), float(current[1])
             totals[8:12] += [s * s, s * np.roll(s, -1), c * s, np.full_like(s, c * c)]
             totals[7], current[:] = 0.0, (shuffles[game], 0)
         current[1] += 1
         totals[7] += value
-        totals[12] += square * square * value

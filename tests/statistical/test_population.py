@@ -39,7 +39,8 @@ def lowest(task):
 def test_intervals_hold_for_the_population(task, sampling):
     for level in expectation_levels(played(task, sampling), played(task, "fresh")):
         assert level.mean > lowest(task), level
-        assert level.width < 1.4, level
+        # docs/coverage.md has 1.38 for 30 games; the median over few pools varies by 0.05.
+        assert level.width < 1.5, level
 
 
 @pytest.mark.parametrize(("task", "sampling"), WITH_POOLS)

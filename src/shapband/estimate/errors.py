@@ -37,12 +37,14 @@ class LastingCause(NamedTuple):
     most_freedom : (n,) the same after any number of games
     effects : (k, n) independent effects, the sums of whose products are the covariances; None if
         the errors have the correlations of the values
+    apart_freedom : (n,) degrees of freedom for differences between providers, if there are effects
     """
 
     variance: FloatArray
     freedom: FloatArray
     most_freedom: FloatArray
     effects: FloatArray | None = None
+    apart_freedom: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +122,21 @@ class Errors:
                 own = own + cause.effects.T @ cause.effects
         return np.asarray(self.correlation * square + own)
 
+    def difference_freedom(self, a: int, b: int, variance: FloatArray) -> FloatArray:
+        """Degrees of freedom of the error of a's expectation minus b's, which has this variance.
+
+        Errors that move both providers alike cancel in a difference, so what is left of a cause may
+        be less certain than its errors of single expectations (Welch 1947, as for `freedom`).
+        """
+        rest, below = variance, np.zeros_like(variance)
+        for cause in self.lasting:
+            if cause.effects is not None and cause.apart_freedom is not None:
+                part = ((cause.effects[:, a] - cause.effects[:, b]) ** 2).sum()
+                rest, below = rest - part, below + part**2 / cause.apart_freedom[[a, b]].min()
+        drawn = np.maximum(self.drawn_freedom[[a, b]].min(), 1.0)
+        below = below + np.maximum(rest, 0.0) ** 2 / drawn
+        return np.where(below > 0, variance**2 / np.where(below > 0, below, 1.0), drawn)
+
 
 def _outer_square(variance: FloatArray) -> FloatArray:
     """Covariances of errors with these variances if all were perfectly correlated: (n, n)."""
@@ -138,7 +155,9 @@ def lasting_causes(moments: Moments) -> dict[str, LastingCause]:
         found["pools"] = LastingCause(moments.pools.variance, freedom, most)
     if moments.validation is not None:
         rows = moments.validation
-        found["validation"] = LastingCause(rows.variance, rows.freedom, rows.freedom, rows.effects)
+        found["validation"] = LastingCause(
+            rows.variance, rows.freedom, rows.freedom, rows.effects, rows.apart_freedom
+        )
     return found
 
 

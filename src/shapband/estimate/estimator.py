@@ -12,13 +12,12 @@ from shapband.estimate.averaged import Averaged
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.folding import DealtFold
 from shapband.estimate.grouped import GroupEstimate, of_groups
-from shapband.estimate.moments import Moments
+from shapband.estimate.moments import Moments, with_validation
 from shapband.estimate.paired import PairEstimate, PairFold
 from shapband.estimate.pool_games import PoolFold
 from shapband.estimate.presence import Overall, PresenceFold, PresenceMoments
 from shapband.estimate.rounds import RoundEstimate, round_estimate, without_covariances
 from shapband.estimate.split import VarianceSplit, split_variance
-from shapband.estimate.validation import ValidationErrors
 from shapband.sampling.design import Design
 from shapband.solvers.base import RoundSolution, Solution
 
@@ -102,12 +101,8 @@ class Estimator:
         folds = self._all_folds()
         shape = (*folds.shape[:2], len(grouping.names))
         effects = grouping.totals(folds.reshape(-1, folds.shape[2])).reshape(shape)
-        groups = replace(
-            self._groups.moments(),
-            validation=ValidationErrors.of(effects),
-            certain=self._design.certain,
-        )
-        return of_groups(grouping, groups, self._moments())
+        groups = replace(self._groups.moments(), certain=self._design.certain)
+        return of_groups(grouping, groups, self._moments(), effects)
 
     def pair_estimate(self) -> PairEstimate | None:
         """Estimate the interactions of pairs of providers, or None if games have none."""
@@ -129,18 +124,14 @@ class Estimator:
         return split_variance(self._design.replays, values, noise, again, self._moments())
 
     def _moments(self) -> Moments:
-        moments = replace(
-            self._games.moments(),
-            validation=ValidationErrors.of(self._all_folds()),
-            certain=self._design.certain,
-        )
+        moments = replace(self._games.moments(), certain=self._design.certain)
         if self._design.rates is not None:
             moments = _averaged(moments, self._design.rates)
         if self._presence is not None:
             moments = replace(moments, presence=self._presence_moments(self._presence, moments))
-        if self._pools is None or moments.n_games < 2:
-            return moments
-        return replace(moments, pools=self._pools.errors(moments))
+        if self._pools is not None and moments.n_games > 1:
+            moments = replace(moments, pools=self._pools.errors(moments))
+        return with_validation(moments, self._all_folds())
 
     def _all_folds(self) -> FloatArray:
         """Effects of the folds of validation rows in the first games: (n_games, n_folds, n)."""

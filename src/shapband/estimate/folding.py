@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from shapband._typing import FloatArray
-from shapband.estimate.moments import FOLD, Moments, block_moments, of_shuffles, shuffle_means
+from shapband.estimate.moments import FOLD, MANY, Moments, block_moments
+from shapband.estimate.shuffles import ShuffleFold
 
 
 class Fold:
@@ -43,10 +44,11 @@ class DealtFold:
     """Moments of games that may be dealt from shuffles of the pools, added in any chunks."""
 
     def __init__(self, n_values: int, per_shuffle: int | None, *, covariances: bool = True) -> None:
-        self._size = per_shuffle
         self._games = Fold(n_values, covariances=covariances)
-        self._means = Fold(n_values, covariances=covariances)
-        self._incomplete = np.empty((0, n_values))  # games of the last shuffle
+        self._shuffles = None
+        if per_shuffle is not None:
+            kept = covariances and n_values <= MANY
+            self._shuffles = ShuffleFold(n_values, per_shuffle, covariances=kept)
 
     @property
     def n_games(self) -> int:
@@ -60,16 +62,13 @@ class DealtFold:
 
     def add(self, values: FloatArray, noise: FloatArray) -> list[FloatArray]:
         """Add the next games, (n_games, n) each, and return the blocks that are full now."""
-        if self._size is not None:
-            rows = np.concatenate([self._incomplete, values])
-            means = shuffle_means(rows, self._size)
-            self._means.add(means, np.zeros_like(means))
-            self._incomplete = rows[len(means) * self._size :]
+        if self._shuffles is not None:
+            self._shuffles.add(values)
         return self._games.add(values, noise)
 
     def moments(self) -> Moments:
         """Moments of all games added so far."""
         moments = self._games.moments()
-        if self._size is None:
+        if self._shuffles is None:
             return moments
-        return replace(moments, shuffles=of_shuffles(self._means.moments(), self._size))
+        return replace(moments, shuffles=self._shuffles.shuffles())

@@ -15,8 +15,8 @@ import numpy as np
 
 from shapband._typing import FloatArray
 from shapband.estimate.estimate import Estimate
-from shapband.estimate.moments import Moments
-from shapband.estimate.pool_games import of_dealt_games, spread_of
+from shapband.estimate.moments import Moments, with_validation
+from shapband.estimate.pool_games import of_dealt_games
 from shapband.estimate.pools import PoolErrors
 from shapband.estimate.shuffles import Shuffles
 from shapband.estimate.validation import joined_rows
@@ -40,11 +40,16 @@ class GroupEstimate(NamedTuple):
     whole: Estimate
 
 
-def of_groups(grouping: Grouping, groups: Moments, providers: Moments) -> GroupEstimate:
-    """Estimate the groups' values from the sums over games of groups and of providers."""
+def of_groups(
+    grouping: Grouping, groups: Moments, providers: Moments, folds: FloatArray
+) -> GroupEstimate:
+    """Estimate the groups' values from the sums over games of groups and of providers.
+
+    `folds` (n_games, n_folds, n_groups) are the effects of folds of the validation rows.
+    """
     if providers.pools is not None:
         groups = replace(groups, pools=_pool_errors(groups, providers, grouping))
-    return from_moments(groups, providers)
+    return from_moments(with_validation(groups, folds), providers)
 
 
 def from_moments(groups: Moments, providers: Moments) -> GroupEstimate:
@@ -97,7 +102,7 @@ def _pool_errors(moments: Moments, providers: Moments, grouping: Grouping) -> Po
 
     between = of_sums(pools.variance)
     found = PoolErrors(
-        games=spread_of(moments).of_mean if correlation is None else of_sums(pools.games),
+        games=moments.games_variance if correlation is None else of_sums(pools.games),
         variance=between,
         freedom=np.array([pools.freedom[places].min() for places in members]),
         hidden=of_sums(pools.hidden) if moments.shuffles is None else between,

@@ -40,7 +40,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shapband._typing import FloatArray, IntArray
-from shapband.estimate.shuffles import apart
+from shapband.estimate.shuffles import apart, quotient
 from shapband.kernels import load
 from shapband.sampling.design import Design
 
@@ -199,7 +199,7 @@ class InfluenceFold:
         sums = np.array([scale[members].sum() for members in self._members])
         common = np.tile(sums, (len(scale), 1))
         common[np.arange(len(scale)), self._group] -= scale
-        return _ratio(rate[:, None] ** 2 * variance[:, 2:], common)
+        return quotient(rate[:, None] ** 2 * variance[:, 2:], common)
 
     def _shares(self, pool: _PoolSums, size: int, p: float) -> tuple[FloatArray, float]:
         """Return each column's share of variance due to one pool, and its records' skewness."""
@@ -222,7 +222,7 @@ class InfluenceFold:
             shuffles = square - 2 * mean * counted + mean**2 * games_square
             alone = size * (games - 1) * variance - size * p * shuffles
         skewness = record_skewness(deviations[:, 0], float(alone[0]))
-        return _ratio((together - alone) * factor, variance), skewness
+        return quotient((together - alone) * factor, variance), skewness
 
     def _square(self, pool: _PoolSums, size: int, p: float) -> tuple[float, float, float, float]:
         """The influence on squared deviations.
@@ -239,7 +239,7 @@ class InfluenceFold:
         fourth = four - 4 * one * three + 6 * one**2 * two - 3 * one**4
         plain = max(fourth - variance**2, 0.0)
         third = _sixth_moment(pool.totals, games) - 3 * fourth * variance + 2 * variance**3
-        of_games = float(_ratio(third, plain**1.5))
+        of_games = float(quotient(third, plain**1.5))
         spread = plain * games / (games - 1)
         sums = pool.sums[:, :2].astype(np.float64)
         centre = one**2 - variance
@@ -256,8 +256,8 @@ class InfluenceFold:
         influence = ((deviations**2).sum() - alone) * factor
         of_records = record_skewness(deviations, float(alone))
         return (
-            float(_ratio(influence, spread)),
-            float(_ratio(spread, variance**2)),
+            float(quotient(influence, spread)),
+            float(quotient(spread, variance**2)),
             of_games,
             of_records,
         )
@@ -317,12 +317,6 @@ def largest_shares(design: Design) -> FloatArray:
     """(n,) the largest share of the variance across games that each pool can have."""
     used = design.draw_sizes / np.asarray(design.pool_sizes)
     return np.ones_like(used) if design.repeats else 1 / np.maximum(1 - used, 1e-9)
-
-
-def _ratio(above: FloatArray | float, below: FloatArray | float) -> FloatArray:
-    """Quotient; 0 where the denominator is 0, because nothing varies."""
-    positive = np.asarray(below) > 0
-    return np.asarray(np.where(positive, above / np.where(positive, below, 1.0), 0.0))
 
 
 class _PoolSums:

@@ -15,7 +15,8 @@ from shapband._typing import FloatArray
 from shapband.checks import upper_tail
 from shapband.estimate import variance
 from shapband.estimate.estimate import Estimate
-from shapband.estimate.skewness import error_skewness, lengthened
+from shapband.estimate.pools import FREEDOM
+from shapband.estimate.skewness import error_skewness, lasting_skewness, lengthened
 
 
 def expectation_interval(estimate: Estimate, level: float) -> FloatArray:
@@ -50,9 +51,14 @@ def lasting_half_widths(estimate: Estimate, level: float) -> FloatArray:
 
 
 def endless_half_widths(estimate: Estimate, level: float) -> FloatArray:
-    """Half widths that would remain after any number of games: (n,)."""
+    """Half widths that would remain after any number of games, as means of both sides: (n,)."""
+    from scipy.special import stdtrit
+
     causes = estimate.errors.lasting
-    return _in_quadrature(estimate, [(one.variance, one.most_freedom) for one in causes], level)
+    half = _in_quadrature(estimate, [(one.variance, one.most_freedom) for one in causes], level)
+    quantile: FloatArray = np.asarray(stdtrit(FREEDOM, upper_tail(level)))  # only pools are skewed
+    down, up = lengthened(half, lasting_skewness(estimate), quantile)
+    return (down + up) / 2
 
 
 def _in_quadrature(

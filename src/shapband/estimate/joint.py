@@ -29,7 +29,12 @@ from shapband.estimate.simulate import (
     student_errors,
     usable_freedom,
 )
-from shapband.estimate.skewness import difference_skewness, lengthened, shortened_statistic
+from shapband.estimate.skewness import (
+    difference_skewness,
+    error_skewness,
+    lengthened,
+    shortened_statistic,
+)
 
 
 class Statistic(NamedTuple):
@@ -65,6 +70,7 @@ def difference(estimate: Estimate, a: int, b: int, games: FloatArray | None = No
     elif covariance is not None:
         variances = difference_variances(covariance)
         apart = np.sqrt(variances[a, b])
+        freedom = usable_freedom(estimate.errors.difference_freedom(a, b, variances[a, b]))
         skewness = difference_skewness(estimate, variances)[a, b]
     elif (kept := kept_errors(estimate, games, np.array([a, b]))) is not None:
         apart = np.sqrt(kept.neighbour_variances()[0])
@@ -106,7 +112,7 @@ def simultaneous_interval(estimate: Estimate, level: float) -> FloatArray:
     """Intervals that contain all expectations together, at this level: (n, 2).
 
     The critical value is simulated from the covariance of the errors. Where covariances are not
-    kept, it is Sidak's.
+    kept, it is Sidak's. As single intervals, they are longer on the side of the longer tail.
     """
     check_level(level)
     covariance, freedom = estimate.errors.covariance, _smallest_freedom(estimate)
@@ -114,15 +120,11 @@ def simultaneous_interval(estimate: Estimate, level: float) -> FloatArray:
         multiple = sidak_value(freedom, level, len(estimate.expectation))
     else:
         multiple = critical_value(covariance, freedom, level)
-    half = multiple * estimate.standard_error
+    half, quantile = multiple * estimate.standard_error, np.asarray(multiple)
+    down, up = lengthened(half, error_skewness(estimate), quantile)
     low, high = expectation_interval(estimate, level).T  # may be wider for other reasons
-    return np.stack(
-        [
-            np.minimum(estimate.expectation - half, low),
-            np.maximum(estimate.expectation + half, high),
-        ],
-        axis=1,
-    )
+    mean = estimate.expectation
+    return np.stack([np.minimum(mean - down, low), np.maximum(mean + up, high)], axis=1)
 
 
 def ranks(mean: FloatArray) -> IntArray:

@@ -25,8 +25,7 @@ import numpy as np
 
 from shapband._typing import FloatArray, IntArray
 from shapband.estimate.estimate import Estimate
-from shapband.estimate.moments import shuffle_means
-from shapband.estimate.shuffles import Shuffles
+from shapband.estimate.shuffles import Shuffles, shuffle_means
 
 # If Var(a - b) is computed as less than this share of Var(a) + Var(b), it may be rounding alone,
 # and is raised to it. So the error of a difference is at least 1e-6 times the errors of both.

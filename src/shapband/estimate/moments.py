@@ -16,7 +16,7 @@ from shapband.codec import lock_arrays
 from shapband.estimate.averaged import Averaged
 from shapband.estimate.pools import PoolErrors
 from shapband.estimate.presence import PresenceMoments
-from shapband.estimate.shuffles import Shuffles, dealt
+from shapband.estimate.shuffles import ShuffleFold, Shuffles, dealt, quotient
 from shapband.estimate.validation import ValidationErrors
 
 MANY = 500  # with more providers covariances are not kept; up to here they take 2 MB
@@ -146,6 +146,18 @@ class Moments:
         return np.asarray(self.raw_variance / self.n_games)  # Eq. (9)
 
 
+def with_validation(moments: Moments, folds: FloatArray) -> Moments:
+    """Add the errors due to the validation rows, from the effects of folds (n_games, n_folds, n).
+
+    The errors due to the pools must be known before: how far the effects of folds vary with the
+    pools is a part of them, and must not be counted twice.
+    """
+    between = np.zeros_like(moments.mean)
+    if moments.pools is not None:
+        between = quotient(moments.pools.variance, moments.raw_variance)
+    return replace(moments, validation=ValidationErrors.of(folds, between))
+
+
 def moments_of_games(
     values: FloatArray, noise: FloatArray, per_shuffle: int | None = None
 ) -> Moments:
@@ -156,20 +168,9 @@ def moments_of_games(
         moments = moments.merge(block_moments(values[games], noise[games], moments))
     if per_shuffle is None:
         return moments
-    means = shuffle_means(values, per_shuffle)
-    return replace(moments, shuffles=of_shuffles(moments_of_games(means, 0 * means), per_shuffle))
-
-
-def shuffle_means(values: FloatArray, size: int) -> FloatArray:
-    """Means of complete shuffles of `size` games each: (n_shuffles, n)."""
-    whole, n = len(values) // size, values.shape[1]
-    return np.asarray(values[: whole * size].reshape(whole, size, n).mean(axis=1))
-
-
-def of_shuffles(means: Moments, size: int) -> Shuffles:
-    """The record of complete shuffles, from the moments of their means."""
-    products = None if means.products is None else size * means.products
-    return Shuffles(size, means.n_games, size * means.m2, products)
+    fold = ShuffleFold(values.shape[1], per_shuffle, covariances=moments.products is not None)
+    fold.add(values)
+    return replace(moments, shuffles=fold.shuffles())
 
 
 def block_moments(x: FloatArray, w: FloatArray, like: Moments) -> Moments:
@@ -232,8 +233,8 @@ def _higher_about(part: Moments, dx: FloatArray, square: FloatArray) -> _Sums:
                 6 * m5 + dx * (15 * m4 + dx * (20 * m3 + dx * (15 * m2 + last)))
             )
     if part.products is not None:
-        found["products"] = part.products + n * np.outer(dx, dx)
+        found["products"] = part.products + n * (dx[:, None] * dx)
         if part.products_21 is not None:
             cross = (2 * dx)[:, None] * part.products
-            found["products_21"] = part.products_21 + cross + np.outer(m2 + n * square, dx)
+            found["products_21"] = part.products_21 + cross + (m2 + n * square)[:, None] * dx
     return found

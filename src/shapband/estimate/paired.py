@@ -21,11 +21,10 @@ from shapband.estimate.estimate import Estimate
 from shapband.estimate.folding import DealtFold
 from shapband.estimate.grouped import together
 from shapband.estimate.influence import name_sign
-from shapband.estimate.moments import Moments
-from shapband.estimate.pool_games import of_dealt_games, spread_of
+from shapband.estimate.moments import Moments, with_validation
+from shapband.estimate.pool_games import of_dealt_games
 from shapband.estimate.pools import PoolErrors
 from shapband.estimate.presence import PresenceMoments
-from shapband.estimate.validation import ValidationErrors
 from shapband.sampling.design import Design
 from shapband.solvers.base import Solution
 from shapband.solvers.pairs import PairSolution, pair_count, pair_places
@@ -88,15 +87,13 @@ class PairFold:
         """Estimate from all games added so far, and from the moments of the providers' values."""
         moments = self._pairs.moments()
         effects = np.concatenate(self._folds) if self._folds else np.empty((0, 1, 0))
-        moments = replace(
-            moments, validation=ValidationErrors.of(effects), certain=self._design.certain
-        )
+        moments = replace(moments, certain=self._design.certain)
         if self._design.draws_presence:
             moments = replace(moments, presence=_presence(self._together))
         if self._rows is not None and moments.n_games > 1:
             rows = self._rows.estimate().moments
             moments = replace(moments, pools=_pool_errors(moments, rows))
-        return from_moments(moments, providers)
+        return from_moments(with_validation(moments, effects), providers)
 
 
 def from_moments(pairs: Moments, providers: Moments) -> PairEstimate:
@@ -143,7 +140,7 @@ def _pool_errors(moments: Moments, rows: Moments) -> PoolErrors:
     # The signs in the sums say nothing about the direction of a pair's longer tail.
     even = None if pools.skewness is None else np.zeros_like(between)
     found = PoolErrors(
-        games=spread_of(moments).of_mean,
+        games=moments.games_variance,
         variance=between,
         freedom=np.minimum(pools.freedom[first], pools.freedom[second]),
         hidden=np.zeros_like(between) if shows_all else between,

@@ -13,8 +13,9 @@ import numpy as np
 from shapband._typing import BoolArray, FloatArray
 from shapband.estimate.influence import InfluenceFold
 from shapband.estimate.moments import FOLD, Moments
-from shapband.estimate.pools import PoolErrors, Spread, bound_errors, pool_errors
-from shapband.estimate.shuffles import apart, dealt
+from shapband.estimate.pools import DealtSpread, PoolErrors, Spread, bound_errors, pool_errors
+from shapband.estimate.shapes import skewness_of
+from shapband.estimate.shuffles import apart, dealt, factor_of
 from shapband.sampling.design import Design
 
 
@@ -80,7 +81,27 @@ def spread_of(moments: Moments) -> Spread:
     if shuffles is not None:  # as many games as give this many pairs from different shuffles
         effective = max(np.sqrt(apart(n_games, shuffles.size)), 2.0)
     raw, of_mean = moments.raw_variance, moments.games_variance
-    return Spread(effective, raw, moments.noise, of_mean, n_games - 1, correlation)
+    return Spread(
+        effective,
+        raw,
+        moments.noise,
+        of_mean,
+        n_games - 1,
+        correlation,
+        skewness_of(moments),
+        _dealt_spread(moments),
+    )
+
+
+def _dealt_spread(moments: Moments) -> DealtSpread | None:
+    """What complete shuffles show of the share of the pools."""
+    shuffles, raw = moments.shuffles, moments.raw_variance
+    varies = raw > 0
+    if shuffles is None or shuffles.count < 2 or not varies.any():
+        return None
+    seen = shuffles.count - 1
+    found = factor_of(shuffles.square[varies] / seen / raw[varies], moments.n_games, shuffles.size)
+    return DealtSpread(shuffles.size, seen, float(found.mean()))
 
 
 def of_dealt_games(found: PoolErrors, moments: Moments, n_common: int | None = None) -> PoolErrors:
@@ -119,7 +140,8 @@ def _spread_if_present(moments: Moments) -> Spread:
     """Variances over the games in which a provider is present, in the scale of all games.
 
     A pool moves an expectation only through the games in which its provider takes part. These are a
-    fraction q of all games, so the expectation moves by q times as much as their mean.
+    fraction q of all games, so the expectation moves by q times as much as their mean. The means of
+    shuffles and the skewness depend on who is present as well, so they show nothing about pools.
     """
     presence, plain = moments.presence, spread_of(moments)
     assert presence is not None  # noqa: S101  for the type checker
@@ -129,6 +151,8 @@ def _spread_if_present(moments: Moments) -> Spread:
         n_games=float(max(presence.count.mean() * (plain.n_games / moments.n_games), 3.0)),
         variance=np.where(known, square * presence.raw_variance, plain.variance),
         noise=np.where(known, square * presence.noise, plain.noise),
+        skewness=np.zeros_like(moments.mean),
+        dealt=None,
     )
 
 

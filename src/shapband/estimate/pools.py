@@ -27,6 +27,14 @@ FREEDOM = 25.0  # bounds the degrees of freedom, because the share of the pools 
 _LEAST_SHARE = 0.02  # a pool is assumed to cause at least this share, because 0 is never certain
 _NOISE_SHARE = 0.05  # in the formula for the noise of a share, smaller shares are raised to this
 _CORRELATION_FLOOR, _CORRELATION_SPREAD = 0.02, 0.5
+_LEAST_FACTOR = 0.05  # dealing is never assumed to remove more than all but this of a variance
+# The skewness of pools, as a part of the skewness that games would explain if values were sums over
+# records; intervals needed 0.5 to 1 on six tasks with little evidence from single records.
+_PART_OF_GAMES = 0.6
+_MOST_SKEWNESS = 2.0  # of pools, as found from games: few games cannot show more
+# More shuffles count no more, because then the influence of records is known, and more providers
+# count no more, because their correlations may not be known.
+_MOST_SHUFFLES, _MOST_PROVIDERS = 5, 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +72,8 @@ class Spread(NamedTuple):
     of_mean : (n,) variance of the mean of these games, given the pools
     freedom : degrees of freedom of `of_mean`
     correlation : mean squared correlation of the values of two providers
+    skewness : (n,) of the values across games
+    dealt : what the shuffles show, or None if games were not dealt from complete shuffles
     """
 
     n_games: float
@@ -72,6 +82,24 @@ class Spread(NamedTuple):
     of_mean: FloatArray
     freedom: float
     correlation: float
+    skewness: FloatArray
+    dealt: DealtSpread | None = None
+
+
+class DealtSpread(NamedTuple):
+    """How the means of complete shuffles vary, beside the variance of single games.
+
+    Attributes
+    ----------
+    size : games of a shuffle
+    seen : complete shuffles, less one
+    factor : mean over providers of F, the variance of the mean of a shuffle times its size over
+        the variance of single games; 1 for independent games
+    """
+
+    size: int
+    seen: int
+    factor: float
 
 
 def pool_errors(spread: Spread, influence: Influence, design: Design) -> PoolErrors:
@@ -79,8 +107,8 @@ def pool_errors(spread: Spread, influence: Influence, design: Design) -> PoolErr
     n = len(spread.variance)
     sizes = _Sizes.of(design, spread.n_games)
     influence, base, sizes = _without_noise(spread, influence, sizes)
-    level = _level(influence, spread.correlation, sizes, spread.n_games)
-    share = _shares(influence, level, sizes, spread.n_games)
+    level = _level(influence, spread, sizes)
+    share = _shares(influence, level, sizes, spread)
     reach = _reach(influence, level, sizes, spread.n_games)
     between = base * reach * share
     # A draw without replacement from a random pool is distributed like a draw from the source. So
@@ -97,7 +125,7 @@ def pool_errors(spread: Spread, influence: Influence, design: Design) -> PoolErr
         freedom=np.minimum(freedom, min(float(spread.freedom), FREEDOM)),
         hidden=np.zeros(n) if shows_all else between,
         square=square,
-        skewness=_of_pools(influence.skewness, design),
+        skewness=_of_pools(_record_skewness(influence.skewness, spread, design), design),
         square_skewness=_square_skewness(influence, square, design, spread.n_games),
     )
 
@@ -109,7 +137,8 @@ def _square(
 
     The share that all providers have in common is used for everybody, and a provider's own share,
     shrunk to the mean according to its noise, if it gives more. One standard error is added to
-    both: an interval that is too narrow is worse than one that is too wide.
+    both: an interval that is too narrow is worse than one that is too wide. For the same reason the
+    squared deviations count with the mean over providers of their variance, if it is larger.
     """
     found, n = influence.square, len(influence.square)
     common = found.mean() + np.sqrt(sizes.noise.mean() / n)
@@ -119,7 +148,7 @@ def _square(
     own = np.clip(own + error, 0.0, sizes.top)
     return np.asarray(
         np.maximum(
-            share * reach * influence.square_variance.mean(),
+            share * reach * np.maximum(influence.square_variance.mean(), influence.square_variance),
             own * sizes.reach * influence.square_variance,
         )
     )
@@ -147,14 +176,30 @@ def _shrunk(found: FloatArray, noise: FloatArray, most: float) -> tuple[FloatArr
     return found.mean() + weight * deviation, np.sqrt(weight * noise)
 
 
-def _of_pools(of_records: FloatArray, design: Design) -> FloatArray:
-    """Skewness of a mean over pools, from the skewness over records: (n,).
+def _record_skewness(of_records: FloatArray, spread: Spread, design: Design) -> FloatArray:
+    """Skewness over records that explains the skewness across games, if it is larger: (n,).
 
-    A mean of m of N records, chosen without replacement, has (1 - 2m/N) / √(1 - m/N) times the
-    skewness that it has if N is endless; if that is negative, 0 is used.
+    A mean of b independent effects of records has their skewness divided by √b. The skewness across
+    games shows what single records do not: that the records of several pools matter together.
+    """
+    noise = np.full_like(of_records, 6 / spread.n_games)  # of the skewness of normal values
+    of_games, _ = _shrunk(spread.skewness, noise, np.inf)
+    explained = _PART_OF_GAMES * of_games * np.sqrt(design.draw_sizes)
+    most = _MOST_SKEWNESS * np.sqrt(np.asarray(design.pool_sizes))
+    explained = np.clip(explained, -most, most)
+    return np.where(np.abs(explained) > np.abs(of_records), explained, of_records)
+
+
+def _of_pools(of_records: FloatArray, design: Design) -> FloatArray:
+    """Skewness of a mean over pools, from the skewness γ over records: (n,).
+
+    It is the skewness that intervals are lengthened by, a half of 3 c - s, with s the skewness of
+    the mean and c its covariance with its own squared error, both standardised. For m of endlessly
+    many records both are γ / √m. For m of N records, with u = 1 - m / N, s has the factor
+    (2 u - 1) / √u and c the factor √u, which makes (1 + u) / (2 √u) together.
     """
     m, unseen = np.asarray(design.pool_sizes), np.asarray(design.unseen)
-    finite = np.maximum(2 * unseen - 1, 0.0) / np.sqrt(np.where(unseen > 0, unseen, 1.0))
+    finite = np.where(unseen > 0, (1 + unseen) / 2 / np.sqrt(np.where(unseen > 0, unseen, 1.0)), 0)
     return np.asarray(finite * of_records / np.sqrt(m))
 
 
@@ -199,7 +244,8 @@ def _without_noise(
         rest=influence.rest * ratio,
         pairs=None if influence.pairs is None else influence.pairs * ratio,
     )
-    return shares, base, sizes._replace(noise=sizes.noise * np.mean(ratio**2))
+    noise, used = sizes.noise * np.mean(ratio**2), sizes.used * float(np.mean(1 / ratio))
+    return shares, base, sizes._replace(noise=noise, used=used)
 
 
 def _reach(influence: Influence, level: _Level, sizes: _Sizes, n_games: float) -> FloatArray:
@@ -233,7 +279,7 @@ def _pair_noise(pairs: FloatArray, sizes: _Sizes, n_games: float) -> FloatArray:
     return np.asarray(sizes.noise[:, None] + 4 * np.clip(pairs, _NOISE_SHARE, sizes.top) / n_games)
 
 
-def _shares(influence: Influence, level: _Level, sizes: _Sizes, n_games: float) -> FloatArray:
+def _shares(influence: Influence, level: _Level, sizes: _Sizes, spread: Spread) -> FloatArray:
     """Shares of single providers: the level, plus their shrunk deviations from it: (n,).
 
     The share of a provider's own pool has much less noise than the share of all others together,
@@ -242,13 +288,16 @@ def _shares(influence: Influence, level: _Level, sizes: _Sizes, n_games: float) 
     n, share = len(influence.own), np.full(len(influence.own), level.mean)
     left = np.full(n, level.variance)
     for found, pools in ((influence.own, sizes.noise), (influence.rest, _of_others(sizes.noise))):
-        noise = pools + 4 * np.clip(found, _NOISE_SHARE, sizes.top) / n_games
+        noise = pools + 4 * np.clip(found, _NOISE_SHARE, sizes.top) / spread.n_games
         most = level.mean * (sizes.top - level.mean) / 3
         own, error = _shrunk(found, noise, most)
         share = share + own - found.mean()
         left = left + error**2
     share = np.clip(share, _LEAST_SHARE, sizes.top)
-    return np.asarray(np.minimum(share + np.sqrt(left) / n, sizes.top))
+    # A part of the standard error is added, because too narrow an interval is the worse mistake. It
+    # is doubled with shuffles: without them, the prior makes most levels of few games too high.
+    part = 1 / n if spread.dealt is None else min(2 / n, 1.0)
+    return np.asarray(np.minimum(share + part * np.sqrt(left), sizes.top))
 
 
 def _of_others(noise: FloatArray) -> FloatArray:
@@ -264,11 +313,13 @@ class _Sizes(NamedTuple):
     reach : (n,) what a share of 1 would add, as a fraction of the variance across games
     noise : (n,) variance that the estimated share of a pool has if its true share is 0
     top : largest possible share
+    used : what a share of 1 would add if every stock were endless, averaged over providers
     """
 
     reach: FloatArray
     noise: FloatArray
     top: float
+    used: float
 
     @staticmethod
     def of(design: Design, n_games: float) -> _Sizes:
@@ -279,7 +330,8 @@ class _Sizes(NamedTuple):
         scale = scales(design)
         noise = 2 * m * (used / (idle * h)) ** 2 / n_games**2 / scale**2
         top = float(np.mean(largest_shares(design)))
-        return _Sizes(h * np.asarray(design.unseen) * scale, noise, top)
+        reach = h * np.asarray(design.unseen) * scale
+        return _Sizes(reach, noise, top, float((h * scale).mean()))
 
 
 class _Level(NamedTuple):
@@ -303,8 +355,8 @@ _PRIOR = np.log(
 ).ravel()
 
 
-def _level(influence: Influence, correlation: float, sizes: _Sizes, n_games: float) -> _Level:
-    n = len(influence.own)
+def _level(influence: Influence, spread: Spread, sizes: _Sizes) -> _Level:
+    n, correlation, n_games = len(influence.own), spread.correlation, spread.n_games
     if n == 1:
         part = np.where(_OWN / len(_PART) > _REST, _PRIOR, -np.inf)  # there are no other pools
         log = part + _fit(influence.own, sizes.top * _OWN, sizes, 1.0, n_games)
@@ -313,6 +365,8 @@ def _level(influence: Influence, correlation: float, sizes: _Sizes, n_games: flo
         alike = 1 + (n - 2) * correlation if influence.per_group == 1 else influence.per_group
         log += _fit(influence.rest, sizes.top * _REST, sizes, (n - 1) * alike, n_games)
         log += _fit_correlation(correlation, n, n_games)
+    if spread.dealt is not None:
+        log += _fit_shuffles(spread, sizes, n)
     weight = np.exp(log - log.max())
     weight /= weight.sum()
     total = sizes.top * (_OWN + _REST)
@@ -340,3 +394,20 @@ def _fit_correlation(correlation: float, n: int, n_games: float) -> FloatArray:
     seen = max(correlation - 1 / (n_games - 1), 0.0) + _CORRELATION_FLOOR
     ratio = np.log(seen) - np.log(4 * _OWN * _REST / (n - 1) + _CORRELATION_FLOOR)
     return np.asarray(-0.5 * (np.maximum(ratio, 0.0) / _CORRELATION_SPREAD) ** 2)
+
+
+def _fit_shuffles(spread: Spread, sizes: _Sizes, n: int) -> FloatArray:
+    """Log likelihood of the variance of the means of shuffles, for every share of the grid.
+
+    Given the pools, two games of one shuffle have the covariance -V h a, with V the variance of a
+    game without solver noise, h the part of the pool that it uses and a the share of all pools
+    together. So F, the mean over providers, is 1 - (k - 1) h a without noise. Its estimate has a
+    chi-square distribution; correlated providers count as fewer.
+    """
+    dealt = spread.dealt
+    assert dealt is not None  # noqa: S101  for the type checker
+    total = sizes.top * (_OWN + _REST)
+    factor = np.maximum(1 - (dealt.size - 1) * sizes.used * total, _LEAST_FACTOR)
+    independent = min(n / (1 + (n - 1) * spread.correlation), _MOST_PROVIDERS)
+    freedom = min(dealt.seen, _MOST_SHUFFLES) * independent
+    return np.asarray(-freedom / 2 * (np.log(factor) + dealt.factor / factor))

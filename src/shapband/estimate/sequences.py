@@ -97,11 +97,13 @@ def difference_half_widths(
     games = _difference_variance(errors.shrinking, among_games, one, other)
     half = sequence_quantile(estimate, level) * np.sqrt(games)
     for cause in errors.lasting:
+        freedom = cause.freedom
         if cause.effects is None:
             apart = _difference_variance(cause.variance, correlation, one, other)
         else:
             apart = ((cause.effects[:, one] - cause.effects[:, other]) ** 2).sum(axis=0)
-        quantile = np.max(stdtrit(cause.freedom, (1 + level) / 2))
+            freedom = freedom if cause.apart_freedom is None else cause.apart_freedom
+        quantile = np.max(stdtrit(freedom, (1 + level) / 2))
         half = np.hypot(half, quantile * np.sqrt(apart))
     return half
 

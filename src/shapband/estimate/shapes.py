@@ -85,7 +85,7 @@ class Shape:
             certain=moments.certain,
             rounding=rounding_error(moments),
             deviation=np.sqrt(moments.m2 / max(moments.n_games - 1, 1)),
-            skewness=_skewness(moments),
+            skewness=skewness_of(moments),
             two_values=two_values(moments),
             never_changed=never_changed(moments),
             never_present=_never_present(moments),
@@ -146,7 +146,7 @@ def _never_present(moments: Moments) -> BoolArray:
     return np.asarray(moments.presence.count == 0)
 
 
-def _skewness(moments: Moments) -> FloatArray:
+def skewness_of(moments: Moments) -> FloatArray:
     """Skewness of the values across games, corrected for bias; 0 with few games: (n,)."""
     n = moments.n_games
     if n < 3:

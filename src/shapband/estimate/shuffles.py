@@ -31,6 +31,7 @@ from shapband.codec import lock_arrays
 # for one provider, and of two thirds of a shuffle if three providers or more have it in common.
 _PRIOR = 2.0
 _IN_COMMON = 3
+_BLOCK = 32  # shuffles folded at once; fixed, so that results do not depend on chunk sizes
 _ALIKE = 10.0  # shuffles whose correlations count as much as the correlations of all games
 
 
@@ -68,6 +69,75 @@ class Shuffles:
         """Weight, from 0 to 1, of the correlations of shuffles beside the correlations of games."""
         seen = max(self.count - 1, 0)
         return seen / (seen + _ALIKE)
+
+
+def shuffle_means(values: FloatArray, size: int) -> FloatArray:
+    """Mean over the games of every complete shuffle: (n_shuffles, n)."""
+    count, n = len(values) // size, values.shape[1]
+    return np.asarray(values[: count * size].reshape(count, size, n).mean(axis=1))
+
+
+class ShuffleFold:
+    """Folds games in order into the means of complete shuffles, in blocks of a fixed size.
+
+    Parameters
+    ----------
+    n_values : values of a game
+    size : games of a shuffle
+    covariances : whether to keep the products of two deviations
+    """
+
+    def __init__(self, n_values: int, size: int, *, covariances: bool) -> None:
+        self._size = size
+        self._games = np.empty((0, n_values))  # games of the last shuffle, if it is incomplete
+        self._means = np.empty((0, n_values))  # shuffles that do not fill a block yet
+        self._sums = _Sums.of(self._means, covariances=covariances)
+
+    def add(self, values: FloatArray) -> None:
+        """Add the next games: (n_games, n)."""
+        rows = np.concatenate([self._games, values])
+        means = shuffle_means(rows, self._size)
+        self._games = rows[len(means) * self._size :]
+        self._means = np.concatenate([self._means, means])
+        while len(self._means) >= _BLOCK:
+            self._sums = self._sums.merge(self._means[:_BLOCK])
+            self._means = self._means[_BLOCK:]
+
+    def shuffles(self) -> Shuffles:
+        """The record of all complete shuffles added so far."""
+        found = self._sums.merge(self._means)
+        products = None if found.products is None else self._size * found.products
+        return Shuffles(self._size, found.n_shuffles, self._size * found.square, products)
+
+
+class _Sums(NamedTuple):
+    """Number and mean of some shuffles, and sums of squares and products about the mean."""
+
+    n_shuffles: int
+    mean: FloatArray
+    square: FloatArray
+    products: FloatArray | None
+
+    @staticmethod
+    def of(means: FloatArray, *, covariances: bool) -> _Sums:
+        mean = means.mean(axis=0) if len(means) > 0 else np.zeros(means.shape[1])
+        apart = means - mean
+        products = apart.T @ apart if covariances else None
+        return _Sums(len(means), mean, (apart * apart).sum(axis=0), products)
+
+    def merge(self, means: FloatArray) -> _Sums:
+        """The sums with some more shuffles."""
+        if len(means) == 0:
+            return self
+        other = _Sums.of(means, covariances=self.products is not None)
+        both = self.n_shuffles + other.n_shuffles
+        step = other.mean - self.mean
+        weight = self.n_shuffles * other.n_shuffles / both  # of the squared step between both means
+        products = None
+        if self.products is not None and other.products is not None:
+            products = self.products + other.products + weight * np.outer(step, step)
+        square = self.square + other.square + weight * step**2
+        return _Sums(both, self.mean + step * (other.n_shuffles / both), square, products)
 
 
 def apart(n_games: int, size: int) -> float:
@@ -121,19 +191,25 @@ def dealt(
     k = shuffles.size
     together = _sum_of_squares(n_games, k) - n_games  # P
     among_all = together / (n_games * (n_games - 1))
-    assumed = 1 - (k - 1) * _ratio(between, np.maximum(raw - between * among_all, 0.0))
+    assumed = 1 - (k - 1) * quotient(between, np.maximum(raw - between * among_all, 0.0))
     factor, seen = np.maximum(assumed, 0.0), shuffles.count - 1
     if seen > 0:
         common = slice(n_common)
-        ratio = _shrunk(_ratio(shuffles.square / seen, raw), seen, (raw > 0)[common])
-        lost = among_all / (k - 1)
-        found = ratio * (1 + lost) / (1 + ratio * lost)  # because s² is not V
+        ratio = _shrunk(quotient(shuffles.square / seen, raw), seen, (raw > 0)[common])
+        found = factor_of(ratio, n_games, k)
         prior = _PRIOR / min(len(raw[common]), _IN_COMMON)
         factor = (prior * factor + seen * found) / (prior + seen)
     share = (factor - 1) / (k - 1)  # C / V
     single = raw / (1 - share * among_all)
     of_mean = single / n_games * np.maximum(1 + share * together / n_games, 0.0)
     return Dealt(np.asarray(of_mean), np.asarray(single))
+
+
+def factor_of(ratio: FloatArray, n_games: int, size: int) -> FloatArray:
+    """The factor F, from the ratio of the variance of shuffles' means, times k, to s²."""
+    together = _sum_of_squares(n_games, size) - n_games
+    lost = together / (n_games * (n_games - 1)) / (size - 1)
+    return ratio * (1 + lost) / (1 + ratio * lost)  # because s² is not V
 
 
 def _shrunk(ratio: FloatArray, seen: int, varies: BoolArray) -> FloatArray:
@@ -151,6 +227,7 @@ def _shrunk(ratio: FloatArray, seen: int, varies: BoolArray) -> FloatArray:
     return np.asarray(common + weight * (ratio - common))
 
 
-def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
+def quotient(above: FloatArray | float, below: FloatArray | float) -> FloatArray:
     """Quotient; 0 where the denominator is 0, because nothing varies."""
-    return np.asarray(np.where(below > 0, above / np.where(below > 0, below, 1.0), 0.0))
+    positive = np.asarray(below) > 0
+    return np.asarray(np.where(positive, above / np.where(positive, below, 1.0), 0.0))

@@ -61,6 +61,11 @@ def error_skewness(estimate: Estimate) -> FloatArray:
     return standardised(games + _pools_thirds(estimate.moments), estimate.errors.total)
 
 
+def lasting_skewness(estimate: Estimate) -> FloatArray:
+    """Skewness of the part of every error that any number of games would leave: (n,)."""
+    return standardised(_pools_thirds(estimate.moments), estimate.errors.remaining)
+
+
 def error_thirds(estimate: Estimate) -> FloatArray:
     """Third central moment of the error of every expectation: (n,)."""
     return _games_thirds(estimate) + _pools_thirds(estimate.moments)

@@ -7,8 +7,9 @@ jackknife estimates the variance over the choice of the rows by
 
 with K − 1 degrees of freedom (Efron and Tibshirani 1993, An Introduction to the Bootstrap, chapter
 11; folds of several rows as in Kott 2001, Journal of Official Statistics 17, 521-526). The φ₋ₖ are
-means over the first G games only. The effect of a fold differs from game to game, which raises the
-sum by the variance of such means over games; that much is subtracted. If the part κ of the sum is
+means over the first G games only. The effect of a fold differs from game to game, and from pool to
+pool, which raises the sum by the variance of such means over games and pools. That much is
+subtracted, because the errors due to games and pools include it. If the part κ of the sum is
 kept, the difference has about (K − 1) κ² degrees of freedom (Satterthwaite 1946, Biometrics
 Bulletin 2, 110-114, without the small error of what is subtracted).
 """
@@ -59,20 +60,22 @@ def effective_freedom(effects: FloatArray) -> float:
     return float(np.clip(2 * n_folds / beyond, 1.0, n_folds - 1.0)) if beyond > 0 else n_folds - 1.0
 
 
-def _without_noise(apart: FloatArray) -> FloatArray:
-    """Means over games (n_folds, n) of effects, shrunk by the variance of such means over games.
+def _without_noise(apart: FloatArray, between: FloatArray | float) -> tuple[FloatArray, FloatArray]:
+    """Means over games (n_folds, n) of effects, shrunk by the variance of such means.
+
+    The second answer is the part (n,) of the sum of their squares that is kept.
 
     Parameters
     ----------
     apart : (n_games, n_folds, n) effects of the folds, as differences from their mean over folds
+    between : variance of a mean over the choice of the pools, relative to the variance over games;
+        the effects are assumed to depend on the pools as much as the values do
     """
     n_games, mean = len(apart), apart.mean(axis=0)
-    if n_games == 1:
-        return np.asarray(mean)
     square = (mean**2).sum(axis=0)
-    noise = ((apart - mean) ** 2).sum(axis=(0, 1)) / (n_games * (n_games - 1))
+    noise = ((apart - mean) ** 2).sum(axis=(0, 1)) / max(n_games - 1, 1) * (1 / n_games + between)
     kept = np.clip(1.0 - noise / np.where(square > 0, square, 1.0), _LEAST_KEPT, 1.0)
-    return np.asarray(mean * np.sqrt(kept))
+    return np.asarray(mean * np.sqrt(kept)), kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,19 +88,23 @@ class ValidationErrors:
         variance, and the sum of products the covariance, of the expectations' errors
     kept : (n,) part of each sum of squares that is left after the variance of the effects over
         games is subtracted; None in results of older versions, which did not keep it
+    kept_apart : (n,) the same for the effects minus their mean over providers, which is what
+        differences between providers have; None in results of older versions
     """
 
     effects: FloatArray
     kept: FloatArray | None = None
+    kept_apart: FloatArray | None = None
 
     def __post_init__(self) -> None:
         lock_arrays(self)
 
     @staticmethod
-    def of(folds: FloatArray) -> ValidationErrors | None:
+    def of(folds: FloatArray, between: FloatArray | float = 0.0) -> ValidationErrors | None:
         """Estimate from the effects of folds in some games (n_games, n_folds, n).
 
-        The answer is None if an effect is not known.
+        The answer is None if an effect is not known. `between` (n,) is the variance of an
+        expectation over the choice of the pools, relative to the variance across games.
         """
         if len(folds) == 0 or np.isnan(folds).any():
             return None
@@ -107,10 +114,12 @@ class ValidationErrors:
         # Rows that are hard move all providers together. Noise is subtracted from this common part
         # and from the rest one by one, because differences between providers have only the rest.
         common = apart.mean(axis=2, keepdims=True)
-        effects = _without_noise(common) + _without_noise(apart - common)
+        together, _ = _without_noise(common, float(np.mean(between)))
+        single, kept_apart = _without_noise(apart - common, between)
+        effects = together + single
         left = (effects**2).sum(axis=0) / np.where(raw > 0, raw, 1.0)
         kept = np.where(raw > 0, np.clip(left, _LEAST_KEPT, 1.0), 1.0)
-        return ValidationErrors(effects * np.sqrt((n_folds - 1) / n_folds), kept)
+        return ValidationErrors(effects * np.sqrt((n_folds - 1) / n_folds), kept, kept_apart)
 
     @property
     def variance(self) -> FloatArray:
@@ -120,16 +129,28 @@ class ValidationErrors:
     @property
     def freedom(self) -> FloatArray:
         """(n,) degrees of freedom of the variances."""
+        return self._freedom(self.kept)
+
+    @property
+    def apart_freedom(self) -> FloatArray:
+        """(n,) degrees of freedom of the variances of differences from other providers."""
+        return self.freedom if self.kept_apart is None else self._freedom(self.kept_apart)
+
+    def _freedom(self, kept: FloatArray | None) -> FloatArray:
         n_folds, n = self.effects.shape
         most = np.full(n, n_folds - 1.0)
-        if self.kept is None:
+        if kept is None:
             return most
-        return np.asarray(np.minimum(most, np.maximum(most * self.kept**2, _LEAST_FREEDOM)))
+        return np.asarray(np.minimum(most, np.maximum(most * kept**2, _LEAST_FREEDOM)))
 
 
 def joined_rows(one: ValidationErrors, other: ValidationErrors) -> ValidationErrors:
     """The errors of some values and of others, due to the same validation rows."""
     effects = np.concatenate([one.effects, other.effects], axis=1)
-    if one.kept is None or other.kept is None:
-        return ValidationErrors(effects)
-    return ValidationErrors(effects, np.concatenate([one.kept, other.kept]))
+    return ValidationErrors(
+        effects, _joined(one.kept, other.kept), _joined(one.kept_apart, other.kept_apart)
+    )
+
+
+def _joined(one: FloatArray | None, other: FloatArray | None) -> FloatArray | None:
+    return None if one is None or other is None else np.concatenate([one, other])

@@ -210,10 +210,11 @@ def test_a_second_pilot_needs_requests_of_its_own(requests):
     providers = gaussian_providers([1.0] * 5, [1.0] * 5)
     budget = sb.Budget(records=10_000, requests=requests)
     found = sb.plan(providers, sb.AdditiveUtility(), n_sample=10, budget=budget, **QUICK)
-    assert found.recommended.sampling.n_pool == 2000
+    assert 1950 <= found.recommended.sampling.n_pool <= 2000  # of pools about as good
     assert found.pilot.cost.requests == requests - 5
     access = found.value().access
-    assert (access.records, access.requests) == (10_000, requests)
+    assert access.records == 5 * found.recommended.sampling.n_pool
+    assert access.requests == requests
 
 
 def test_a_pilot_of_fresh_draws_keeps_within_the_money():

@@ -50,7 +50,8 @@ def add_games(
     totals : (13, n_columns) sums over all games of v, v², u v, u v², u, v³ and v⁴, where v is the
         value and u the number of distinct records in the game; then the sum s of v in the current
         shuffle, and the sums over all earlier shuffles of s², of s times the s of the next column,
-        of c s and of c², with c the number of games of the shuffle; then the sum of v⁵
+        of c s and of c², with c the number of games of the shuffle; then the sum of v⁵. Sums of v³,
+        v⁴ and v⁵ are kept for the first two columns only
     current : (2,) number of the current shuffle, and how many of its games were added
     """
     n_games, size = rows.shape
@@ -79,7 +80,9 @@ def add_games(
             totals[2, column] += distinct * value
             totals[3, column] += distinct * value * value
             totals[4, column] += distinct
+            totals[7, column] += value
+        for column in range(2):  # higher powers are needed of the provider's own value only
+            value = values[game, column]
             totals[5, column] += value * value * value
             totals[6, column] += value * value * value * value
-            totals[7, column] += value
             totals[12, column] += value * value * value * value * value
