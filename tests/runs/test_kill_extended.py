@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import shapband as sb
@@ -89,12 +90,22 @@ def torment(folder: Path, kind: str, rng: random.Random, most: int) -> int:
     sb.load(run).verify()
     assert bought_twice(run) == []
     assert len(sb.load(run).status.extensions) == 1
-    received = sb.load(run).ledger.query("outcome == 'received'")
-    logged = Counter(log.read_text().split())
-    assert len(logged) == len(received)
-    # A request may be repeated only because a kill came before its answer.
-    assert sum(logged.values()) - len(logged) <= kills
+    check_requests(sb.load(run).ledger, Counter(log.read_text().split()), kills)
     return kills
+
+
+def check_requests(ledger: pd.DataFrame, logged: Counter[str], kills: int) -> None:
+    """A request is repeated only after a kill that came before its answer; several may be open."""
+    distant = ledger[ledger.outcome.isin(["asked", "received"])]
+    for _, outcomes in distant.groupby(["providers", "purpose", "first_game"]).outcome:
+        *asked, last = outcomes
+        assert last == "received"
+        assert set(asked) == {"asked"}
+        assert len(asked) <= 1 + kills
+    received = (distant.outcome == "received").sum()
+    assert len(logged) == received
+    # A kill may come after the entry in the ledger and before the request.
+    assert sum(logged.values()) <= len(distant) - received
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -112,3 +123,21 @@ def test_thirty_kills_of_each_kind_of_extension(tmp_path, kind, capsys):
         kills, runs = kills + torment(folder, kind, rng, rng.choice([1, 2, 3])), runs + 1
     with capsys.disabled():
         sys.stdout.write(f"\nextension of {kind}: {kills} kills in {runs} runs\n")
+
+
+def test_a_request_that_is_repeated_without_a_kill_is_noticed():
+    """The control of `check_requests`."""
+
+    def ledger(*outcomes: str) -> pd.DataFrame:
+        rows = [{"providers": ("a",), "purpose": "draw", "first_game": 0, "outcome": one}
+                for one in outcomes]  # fmt: skip
+        return pd.DataFrame(rows)
+
+    check_requests(ledger("asked", "asked", "received"), Counter({"x": 2}), kills=1)
+    for outcomes, asked, kills in (
+        (("asked", "asked", "received"), 2, 0),
+        (("asked", "received", "asked", "received"), 2, 2),
+        (("asked", "received"), 2, 2),
+    ):
+        with pytest.raises(AssertionError):
+            check_requests(ledger(*outcomes), Counter({"x": asked}), kills)
