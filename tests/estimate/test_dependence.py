@@ -13,7 +13,7 @@ from shapband.estimate.dependence import (
     square_factor,
     variance_of_rate,
 )
-from shapband.estimate.differences import welch_freedom
+from shapband.estimate.errors import welch_freedom
 
 
 def mean_over_pairs(rho, n_games):
@@ -82,9 +82,11 @@ def test_correlations_of_what_may_be_no_covariance():
 
 def test_welchs_degrees_of_freedom():
     none = np.array([0.0])
-    assert welch_freedom(none, none, none + 9, none + 9).tolist() == [np.inf]
-    found = welch_freedom(none + 1, none + 2, none + 10, none + 5)
+    assert welch_freedom((none, none + 9), (none, none + 9)).tolist() == [np.inf]
+    found = welch_freedom((none + 1, none + 10), (none + 4, none + 5))
     assert found.tolist() == pytest.approx([25 / (1 / 10 + 16 / 5)])
+    tiny = welch_freedom((none + 1e-300, none + 10), (none + 4e-300, none + 5))
+    assert tiny.tolist() == pytest.approx(found.tolist())
 
 
 def test_errors_of_averages_over_who_is_present():

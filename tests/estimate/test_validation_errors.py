@@ -11,7 +11,7 @@ import shapband as sb
 from shapband.estimate.differences import independent_difference
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.estimator import Estimator
-from shapband.estimate.joint import difference
+from shapband.estimate.joint import difference, probability_above, two_sided_p
 from shapband.estimate.validation import ValidationErrors
 from shapband.sampling.design import Design
 from shapband.solvers.base import Solution
@@ -235,5 +235,19 @@ def test_differences_have_degrees_of_freedom_of_their_own() -> None:
 
 def test_without_validation_rows_differences_have_the_freedom_of_the_games() -> None:
     estimate = Estimate.of(np.random.default_rng(0).normal(size=(40, 3)))
-    assert estimate.errors.difference_freedom(0, 2, np.asarray(0.1)) == pytest.approx(39)
-    assert estimate.errors.difference_freedom(0, 2, np.asarray(0.0)) == 39
+    found = estimate.errors.difference_freedom(np.full((3, 3), 0.1))
+    np.testing.assert_allclose(found, 39)
+    assert (estimate.errors.difference_freedom(np.zeros((3, 3))) == 39).all()
+
+
+def test_the_probability_of_being_above_agrees_with_the_difference() -> None:
+    """With few rows that matter, both have the degrees of freedom of the difference."""
+    rng = np.random.default_rng(3)
+    estimate = _estimate(rng.normal(size=(60, 10, 2)), rng.normal(0.1, 0.3, size=(60, 2)))
+    found = difference(estimate, 0, 1)
+    above = probability_above(estimate)
+    assert above is not None
+    p_value = 2 * min(above[0, 1], above[1, 0])
+    assert p_value == pytest.approx(float(two_sided_p(found, np.ones(1))[0]))
+    assert above[0, 1] + above[1, 0] == pytest.approx(1)
+    assert found.freedom < estimate.errors.freedom.min()  # a control: not those of single values

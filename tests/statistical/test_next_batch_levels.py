@@ -136,9 +136,9 @@ def test_intervals_hold_about_as_often_as_they_say(kind, sampling, n_games, fixe
 
 @pytest.mark.long
 @pytest.mark.parametrize(("kind", "sampling", "n_games", "fixed"), CASES)
-def test_intervals_hold_in_93_to_98_percent(kind, sampling, n_games, fixed):
+def test_intervals_hold_in_93_to_97_percent(kind, sampling, n_games, fixed):
     held, control = levels(kind, sampling, repeats=300, n_games=n_games, fixed=fixed)
-    assert 0.93 <= held.mean() <= 0.98
+    assert 0.93 <= held.mean() <= 0.97
     assert held.min() >= 0.9
     if kind == "regression":
         assert control.mean() < 0.8

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from shapband._typing import FloatArray
+from shapband.estimate.errors import welch_freedom
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.joint import Statistic
 from shapband.estimate.shuffles import dealt
@@ -45,7 +46,7 @@ def independent_difference(first: Estimate, second: Estimate, rows: Rows) -> Sta
     mean, other = (one.expectation[at] for one, at in pair)
     third, other_third = (error_thirds(one)[at] for one, at in pair)
     skewness = standardised(other_third - third, drawn[0] ** 2 + drawn[1] ** 2)
-    freedom_of_both = welch_freedom(*drawn, *freedom)
+    freedom_of_both = welch_freedom((drawn[0] ** 2, freedom[0]), (drawn[1] ** 2, freedom[1]))
     found = Statistic(other - mean, np.hypot(*drawn), freedom_of_both, skewness)
     return _with_rows(found, first, second, rows)
 
@@ -106,26 +107,8 @@ def _with_rows(found: Statistic, first: Estimate, second: Estimate, rows: Rows) 
     for one, at in zip(both, rows, strict=True):
         if one is not None:
             freedom = np.minimum(freedom, one.freedom[list(at)])
-    error = np.sqrt(variance)
-    whole = welch_freedom(found.standard_error, error, usable_freedom(found.freedom), freedom)
-    total = np.hypot(found.standard_error, error)
+    drawn = found.standard_error**2, usable_freedom(found.freedom)
+    whole = welch_freedom(drawn, (variance, freedom))
+    total = np.hypot(found.standard_error, np.sqrt(variance))
     third = found.skewness * found.standard_error**3
     return Statistic(found.estimate, total, whole, standardised(third, total**2))
-
-
-def welch_freedom(
-    error: FloatArray, other_error: FloatArray, freedom: FloatArray, other_freedom: FloatArray
-) -> FloatArray:
-    """Degrees of freedom of a difference of means (Welch 1947, Biometrika 34, 28-35).
-
-    Examples
-    --------
-    >>> one = np.array([1.0])
-    >>> welch_freedom(one, one, 9 * one, 9 * one).tolist()
-    [18.0]
-    """
-    square, other_square = error**2, other_error**2
-    below = square**2 / freedom + other_square**2 / other_freedom
-    safe = np.where(below > 0, below, 1.0)
-    # Two exact answers have no error, so any degrees of freedom give the same result.
-    return np.asarray(np.where(below > 0, (square + other_square) ** 2 / safe, np.inf))

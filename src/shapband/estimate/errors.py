@@ -17,6 +17,7 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.estimate.moments import Moments
 from shapband.estimate.pools import FREEDOM
+from shapband.estimate.simulate import difference_variances
 
 # Every cause, and its name in printed sentences.
 CAUSES = {
@@ -122,20 +123,51 @@ class Errors:
                 own = own + cause.effects.T @ cause.effects
         return np.asarray(self.correlation * square + own)
 
-    def difference_freedom(self, a: int, b: int, variance: FloatArray) -> FloatArray:
-        """Degrees of freedom of the error of a's expectation minus b's, which has this variance.
+    def difference_freedom(self, variances: FloatArray) -> FloatArray:
+        """Degrees of freedom of the error of the row's expectation minus the column's: (n, n).
 
         Errors that move both providers alike cancel in a difference, so what is left of a cause may
-        be less certain than its errors of single expectations (Welch 1947, as for `freedom`).
+        be less certain than its errors of single expectations.
+
+        Parameters
+        ----------
+        variances : (n, n) of the errors of the differences
         """
-        rest, below = variance, np.zeros_like(variance)
+        parts: list[tuple[FloatArray, FloatArray]] = []
         for cause in self.lasting:
             if cause.effects is not None and cause.apart_freedom is not None:
-                part = ((cause.effects[:, a] - cause.effects[:, b]) ** 2).sum()
-                rest, below = rest - part, below + part**2 / cause.apart_freedom[[a, b]].min()
-        drawn = np.maximum(self.drawn_freedom[[a, b]].min(), 1.0)
-        below = below + np.maximum(rest, 0.0) ** 2 / drawn
-        return np.where(below > 0, variance**2 / np.where(below > 0, below, 1.0), drawn)
+                apart = difference_variances(cause.effects.T @ cause.effects)
+                parts.append((apart, _smaller(cause.apart_freedom)))
+        rest = np.maximum(variances - sum(part for part, _ in parts), 0.0)
+        drawn = np.maximum(_smaller(self.drawn_freedom), 1.0)
+        return np.where(variances > 0, welch_freedom(*parts, (rest, drawn)), drawn)
+
+
+def _smaller(freedom: FloatArray) -> FloatArray:
+    """The smaller number of every two providers: (n, n)."""
+    return np.asarray(np.minimum.outer(freedom, freedom))
+
+
+def welch_freedom(*parts: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """Degrees of freedom of the sum of independent errors (Welch 1947, Biometrika 34, 28-35).
+
+    Without any error they are infinite, because any number gives the same result.
+
+    Parameters
+    ----------
+    parts : estimated variance and degrees of freedom, at least 1, of every error
+
+    Examples
+    --------
+    >>> one = np.array([1.0])
+    >>> welch_freedom((one, 9 * one), (one, 9 * one)).tolist()
+    [18.0]
+    """
+    total = np.sum([variance for variance, _ in parts], axis=0)
+    safe = np.where(total > 0, total, 1.0)
+    # Shares, because the square of a tiny variance might underflow.
+    below = np.sum([(part / safe) ** 2 / np.maximum(freedom, 1.0) for part, freedom in parts], 0)
+    return np.asarray(np.where(below > 0, 1 / np.where(below > 0, below, 1.0), np.inf))
 
 
 def _outer_square(variance: FloatArray) -> FloatArray:
@@ -187,15 +219,12 @@ def _dealt_correlation(moments: Moments) -> FloatArray | None:
 
 
 def _freedom(moments: Moments, total: FloatArray) -> FloatArray:
-    """Degrees of freedom of the whole error (Welch 1947, Biometrika 34, 28-35)."""
-    freedom = _drawn_freedom(moments)
-    if moments.validation is None:
-        return freedom
-    rows = moments.validation.variance
-    rest = np.maximum(total - rows, 0.0)
-    below = rest**2 / np.maximum(freedom, 1.0) + rows**2 / moments.validation.freedom
-    known = np.where(below > 0, below, 1.0)
-    return np.where(below > 0, total**2 / known, freedom)
+    """Degrees of freedom of the whole error."""
+    drawn, rows = _drawn_freedom(moments), moments.validation
+    if rows is None:
+        return drawn
+    rest = np.maximum(total - rows.variance, 0.0)
+    return np.where(total > 0, welch_freedom((rest, drawn), (rows.variance, rows.freedom)), drawn)
 
 
 def _drawn_freedom(moments: Moments) -> FloatArray:

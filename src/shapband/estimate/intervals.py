@@ -1,9 +1,9 @@
 """Confidence intervals of the expectations.
 
-Every expectation gets Student's interval. Values that take only two numbers get the interval of
-Clopper and Pearson (1934) instead. Causes of error that more games do not lower are added in
-quadrature, each with its own quantile. The whole is extended on the side of the longer tail if
-values, or the influences of pooled records, are skewed (`skewness`).
+Every expectation gets Student's interval, with Welch's degrees of freedom of all causes of error
+together. If a value takes only two numbers, the part of its games is the interval of Clopper and
+Pearson (1934) instead, and the other causes are added in quadrature. The whole is extended on the
+side of the longer tail if values, or the influences of pooled records, are skewed (`skewness`).
 `variance` has the intervals of the variances.
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.checks import upper_tail
 from shapband.estimate import variance
+from shapband.estimate.errors import welch_freedom
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.pools import FREEDOM
 from shapband.estimate.skewness import error_skewness, lasting_skewness, lengthened
@@ -27,9 +28,9 @@ def expectation_interval(estimate: Estimate, level: float) -> FloatArray:
     from scipy.special import stdtrit
 
     mean, errors, shape = estimate.expectation, estimate.errors, estimate.shape
-    quantile: FloatArray = np.asarray(stdtrit(errors.drawn_freedom, upper_tail(level)))
+    quantile: FloatArray = np.asarray(stdtrit(errors.freedom, upper_tail(level)))
     halves = _games_half_widths(estimate, quantile * np.sqrt(errors.shrinking), level)
-    lasting = lasting_half_widths(estimate, level)
+    lasting = quantile * np.sqrt(errors.remaining)
     factors = lengthened(np.ones_like(mean), error_skewness(estimate), quantile)
     ends = []
     for side, half, factor in zip((-1, 1), halves, factors, strict=True):
@@ -46,31 +47,28 @@ def variance_interval(estimate: Estimate, level: float) -> FloatArray:
 
 def lasting_half_widths(estimate: Estimate, level: float) -> FloatArray:
     """Half widths from the causes that more games do not lower: (n,)."""
-    causes = estimate.errors.lasting
-    return _in_quadrature(estimate, [(one.variance, one.freedom) for one in causes], level)
+    return _lasting(estimate, [one.freedom for one in estimate.errors.lasting], level)
 
 
 def endless_half_widths(estimate: Estimate, level: float) -> FloatArray:
     """Half widths that would remain after any number of games, as means of both sides: (n,)."""
     from scipy.special import stdtrit
 
-    causes = estimate.errors.lasting
-    half = _in_quadrature(estimate, [(one.variance, one.most_freedom) for one in causes], level)
+    half = _lasting(estimate, [one.most_freedom for one in estimate.errors.lasting], level)
     quantile: FloatArray = np.asarray(stdtrit(FREEDOM, upper_tail(level)))  # only pools are skewed
     down, up = lengthened(half, lasting_skewness(estimate), quantile)
     return (down + up) / 2
 
 
-def _in_quadrature(
-    estimate: Estimate, parts: list[tuple[FloatArray, FloatArray]], level: float
-) -> FloatArray:
-    """Half width of errors with these variances and degrees of freedom, added in quadrature."""
+def _lasting(estimate: Estimate, freedoms: list[FloatArray], level: float) -> FloatArray:
+    """Half widths from the lasting causes, with these degrees of freedom of each."""
     from scipy.special import stdtrit
 
-    half = np.zeros_like(estimate.expectation)
-    for variance_of, freedom in parts:
-        half = np.hypot(half, stdtrit(freedom, upper_tail(level)) * np.sqrt(variance_of))
-    return half
+    causes, left = estimate.errors.lasting, estimate.errors.remaining
+    if not causes:
+        return np.zeros_like(left)
+    parts = [(one.variance, freedom) for one, freedom in zip(causes, freedoms, strict=True)]
+    return np.asarray(stdtrit(welch_freedom(*parts), upper_tail(level)) * np.sqrt(left))
 
 
 def _games_half_widths(

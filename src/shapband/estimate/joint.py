@@ -70,7 +70,7 @@ def difference(estimate: Estimate, a: int, b: int, games: FloatArray | None = No
     elif covariance is not None:
         variances = difference_variances(covariance)
         apart = np.sqrt(variances[a, b])
-        freedom = usable_freedom(estimate.errors.difference_freedom(a, b, variances[a, b]))
+        freedom = usable_freedom(estimate.errors.difference_freedom(variances)[a, b])
         skewness = difference_skewness(estimate, variances)[a, b]
     elif (kept := kept_errors(estimate, games, np.array([a, b]))) is not None:
         apart = np.sqrt(kept.neighbour_variances()[0])
@@ -160,9 +160,8 @@ def probability_above(estimate: Estimate) -> FloatArray | None:
     covariance = _covariance(estimate, "ranks")
     if covariance is None:
         return None
-    freedom = usable_freedom(estimate.errors.freedom)
-    statistics = _statistics(estimate, covariance)
-    return np.asarray(stdtr(np.minimum.outer(freedom, freedom), statistics))
+    freedom = estimate.errors.difference_freedom(difference_variances(covariance))
+    return np.asarray(stdtr(usable_freedom(freedom), _statistics(estimate, covariance)))
 
 
 def probability_above_next(estimate: Estimate, games: FloatArray | None = None) -> FloatArray:

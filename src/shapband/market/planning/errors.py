@@ -43,6 +43,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shapband._typing import FloatArray
+from shapband.estimate.errors import welch_freedom
 from shapband.estimate.pools import FREEDOM
 from shapband.estimate.validation import ValidationErrors
 from shapband.market.planning.pilot import Pilot
@@ -194,19 +195,23 @@ class ErrorModel:
     def errors(self, way: Way, n_games: int) -> Errors:
         """Predict the errors of all providers."""
         pools, games = self.pools_variance(way), self.games_variance(way, n_games) / n_games
-        drawn, rows = np.sqrt(games + pools), self.rows_variance
+        rows = self.rows_variance
         error = np.sqrt(games + pools + rows)
-        half = np.hypot(self.quantile(way, n_games) * drawn, self.rows_half_width)
+        half = self.quantile(way, n_games) * error
         of_variance = self._variance_error(way, n_games)
         total = max(float((error**2).sum()), 1e-300)
         shares = float(pools.sum() / total), float(rows.sum() / total)
         return Errors(error, half, of_variance, _NORMAL * of_variance, *shares)
 
     def quantile(self, way: Way, n_games: int) -> FloatArray:
-        """(n,) Student's quantile at 95 % of the errors due to games and pools."""
+        """(n,) Student's quantile at 95 % of the whole errors, as the valuation will have it."""
         from scipy.special import stdtrit
 
-        return np.asarray(stdtrit(self._freedom(way, n_games), 0.975))
+        freedom = self._drawn_freedom(way, n_games)
+        if self.rows is not None:
+            drawn = self.games_variance(way, n_games) / n_games + self.pools_variance(way)
+            freedom = welch_freedom((drawn, freedom), (self.rows.variance, self.rows.freedom))
+        return np.asarray(stdtrit(freedom, 0.975))
 
     @property
     def rows_variance(self) -> FloatArray:
@@ -222,8 +227,8 @@ class ErrorModel:
             return np.zeros_like(self.variance)
         return np.asarray(stdtrit(self.rows.freedom, 0.975) * np.sqrt(self.rows.variance))
 
-    def _freedom(self, way: Way, n_games: int) -> FloatArray:
-        """Degrees of freedom of Student's quantile, as the valuation will have them."""
+    def _drawn_freedom(self, way: Way, n_games: int) -> FloatArray:
+        """Degrees of freedom of the errors due to games and pools."""
         if not way.method.pooled:
             return np.full_like(self.variance, n_games - 1)
         sizes = way.pool_sizes
