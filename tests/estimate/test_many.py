@@ -272,12 +272,13 @@ def coverage(made, n_games=15, n_kept=None, means=0.0):
     return held / REPEATS
 
 
-@pytest.mark.parametrize("made", [two_camps, unrelated])
+@pytest.mark.parametrize("made", [two_camps, pytest.param(unrelated, marks=pytest.mark.long)])
 @pytest.mark.parametrize("n_kept", [pytest.param(None, marks=pytest.mark.long), 8])
 def test_rank_intervals_of_equal_providers_hold_together(made, n_kept):
     assert coverage(made, n_kept=n_kept) > 0.95 - 3 * ERROR
 
 
+@pytest.mark.long
 def test_rank_intervals_hold_with_ties_among_different_providers():
     assert coverage(two_camps, means=np.arange(N) // 51 * 0.5) > 0.95 - 3 * ERROR
 

@@ -76,7 +76,7 @@ def pooled_mean_truth(means, sizes):
 
 
 @pytest.mark.parametrize("sampling", OWN_SIZES, ids=repr)
-@pytest.mark.parametrize("game", ["additive", "pooled mean"])
+@pytest.mark.parametrize("game", ["additive", pytest.param("pooled mean", marks=pytest.mark.long)])
 def test_intervals_hold_where_every_provider_draws_its_own_number_of_records(game, sampling):
     means = [0.0, 1.0, 3.0]
     providers = gaussian_providers(means, [1.0, 1.5, 1.0])

@@ -111,7 +111,11 @@ def drawn(monkeypatch):
 
 
 @pytest.mark.usefixtures("drawn")
-@pytest.mark.parametrize("sampling", [sb.Pooled(40, 8), sb.Pooled(40, 8, replace=False)], ids=repr)
+@pytest.mark.parametrize(
+    "sampling",
+    [pytest.param(sb.Pooled(40, 8), marks=pytest.mark.long), sb.Pooled(40, 8, replace=False)],
+    ids=repr,
+)
 def test_intervals_hold_for_the_population_behind_pools(sampling):
     """The spread of the games alone, without the error of the pools, does not hold."""
     law = sb.Independent(0.8)
