@@ -78,7 +78,7 @@ def test_slow_games_end_soon_after_the_limit():
     )  # fmt: skip
     assert found.stopped_code == "rule"
     assert 2 <= found.n_games <= 12  # a game takes at least 0.06 seconds; 32 would take 1.9
-    assert seconds < 1.5
+    assert seconds < 15  # 500 would take 30; a busy machine may take long for 12
     # The games are those of a valuation that was not stopped.
     whole = sb.value(
         providers,
@@ -108,7 +108,7 @@ def test_slow_games_of_a_utility_that_takes_many_at_once_end_soon_too():
         )
     )
     assert 2 <= found.n_games <= 8
-    assert seconds < 1.5
+    assert seconds < 15  # 500 would take 50
 
 
 def test_a_request_that_hangs_is_given_up(hanging):
