@@ -7,6 +7,7 @@ one fold of the rows after the other and scoring the same models on the rest.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from heapq import heapreplace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -58,11 +59,11 @@ def rows_kept(n_rows: int, groups: AnyArray | None = None) -> tuple[IntArray, ..
     sizes = np.bincount(labels)
     n_folds = min(FOLDS, len(sizes))
     order = np.argsort(Seeds(0).words("validation", "", range(1), len(sizes))[0])
-    fold_of, filled = np.empty(len(sizes), dtype=np.int64), np.zeros(n_folds)
-    for label in order.tolist():
-        fold = int(np.argmin(filled))
-        fold_of[label] = fold
-        filled[fold] += sizes[label]
+    fold_of = np.empty(len(sizes), dtype=np.int64)
+    folds = [(0, fold) for fold in range(n_folds)]  # a heap of rows so far; equal ones in order
+    for label, size in zip(order.tolist(), sizes[order].tolist(), strict=True):
+        filled, fold_of[label] = folds[0]
+        heapreplace(folds, (filled + size, folds[0][1]))
     return tuple(np.flatnonzero(fold_of[labels] != fold) for fold in range(n_folds))
 
 
