@@ -50,7 +50,7 @@ class GamesSoFar:
     >>> valuation = sb.value(task.providers, task.utility, sampling=sb.Fresh(60), n_games=40,
     ...                      seed=0, chunk_size=20, callback=seen.append)
     >>> seen[-1]
-    <GamesSoFar: 40 of 40, ± 95 % at most 0.0092>
+    <GamesSoFar: 40 of 40, ± 95 % at most 0.0088>
     >>> seen[-1].estimate.expectation.shape
     (10,)
     """

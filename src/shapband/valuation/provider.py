@@ -47,7 +47,7 @@ class ProviderValue(PrintsTable):
     >>> print(one)
     alcohol 8.0-9.0
     expectation          0.0435
-    ± 95 %               0.0059
+    ± 95 %               0.0058
     share                 6.8 %
     rank               10 of 10
     sd of value          0.0183
