@@ -1,9 +1,10 @@
 """How much dealing the draws of `Pooled(replace=False)` lowers the error of the expectation.
 
 ``python -m coverage_study.dealing`` prints the table of docs/statistics.md. Every task is played
-once with dealt and once with independent draws, from pools that are the whole stocks. The squared
-error of the mean of a complete shuffle, times its number of games, is compared with the variance of
-single games: the ratio is 1 for independent draws.
+with dealt, independent and rotated draws, from pools that are the whole stocks. The squared error
+of the mean of some consecutive games, times their number, is compared with the variance of single
+games: the ratio is 1 for independent draws. The games are those of a complete shuffle, or of as
+many rotated shuffles as a shuffle has games.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import numpy as np
 
 import shapband as sb
 from shapband._typing import FloatArray
+from shapband.records.draws import Draws, FixedRows
 from shapband.sampling.base import Purchases
 
 _VALIDATION, _DRAWS = 300, 6  # validation rows, and draws in a stock
+_PRIME = 5  # draws of a pool whose draws rotate; the rest of the stock is not used
 
 
 class DealtTask(NamedTuple):
@@ -32,10 +35,11 @@ class DealtTask(NamedTuple):
 
 
 @dataclass(frozen=True)
-class IndependentDraws(sb.Sampling):
-    """The same pools and draw sizes as a `Pooled(replace=False)`, with independent draws."""
+class ChangedDraws(sb.Sampling):
+    """The same pools and draw sizes as a `Pooled(replace=False)`, with changed draws."""
 
     pooled: sb.Pooled
+    change: Callable[[sb.Realisation], sb.Realisation]
 
     def check(self, providers: Sequence[sb.Provider]) -> None:
         """Check what the sampling itself checks."""
@@ -46,9 +50,44 @@ class IndependentDraws(sb.Sampling):
         return self.pooled.purchases(providers)
 
     def prepare(self, access: sb.Access) -> sb.Realisation:
-        """Buy the pools, and do not deal."""
-        made = self.pooled.prepare(access)
-        return replace(made, design=replace(made.design, per_shuffle=None))
+        """Buy the pools, and change how games draw from them."""
+        return self.change(self.pooled.prepare(access))
+
+
+def independent(made: sb.Realisation) -> sb.Realisation:
+    """The same pools, with independent draws."""
+    return replace(made, design=replace(made.design, per_shuffle=None))
+
+
+def rotated(made: sb.Realisation) -> sb.Realisation:
+    """The same pools, in whose games every two draws of two providers meet equally often.
+
+    The k draws of a shuffle are used k times. From one time to the next, provider i continues i
+    draws later, so each of its draws meets another one of every other provider, if k is prime and
+    there are at most k providers.
+    """
+    size = made.design.per_shuffle
+    assert size is not None  # noqa: S101  for the type checker
+    return RotatedGames(design=replace(made.design, per_shuffle=None), cost=made.cost,
+                        pools=made.pools, dealt=made, size=size)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RotatedGames(sb.Realisation):
+    """Games whose draws are the dealt ones, `size` to a shuffle, in another order."""
+
+    dealt: sb.Realisation
+    size: int
+
+    def draws(self, games: range) -> list[Draws]:
+        """Choose the rows of dealt games."""
+        at, k = np.array(games), self.size
+        shuffle, turn, place = at // k**2, at // k % k, at % k
+        known = self.dealt.draws(range(k * (int(shuffle.max()) + 1)))
+        return [
+            Draws(one.batch, FixedRows(one.rows[k * shuffle + (place + i * turn) % k]))
+            for i, one in enumerate(known)
+        ]
 
 
 class Saving(NamedTuple):
@@ -58,20 +97,23 @@ class Saving(NamedTuple):
     error: float
 
 
-def saving(task: DealtTask, seed: int, *, dealt: bool = True) -> Saving:
-    """Measure what dealing leaves of the squared error, averaged over providers."""
-    pooled = sb.Pooled(_DRAWS * task.n_boot, task.n_boot, replace=False)
-    sampling = pooled if dealt else IndependentDraws(pooled)
+def saving(
+    task: DealtTask, seed: int, change: Callable[[sb.Realisation], sb.Realisation] | None = None
+) -> Saving:
+    """Measure what dealing, or changed draws, leave of the squared error, over all providers."""
+    draws = _PRIME if change is rotated else _DRAWS
+    pooled = sb.Pooled(draws * task.n_boot, task.n_boot, replace=False)
     found = sb.value(
         task.providers,
         task.utility,
-        sampling=sampling,
+        sampling=pooled if change is None else ChangedDraws(pooled, change),
         n_games=task.n_games,
         seed=seed,
         solver=sb.Exact(),
         keep_games=task.n_games,
+        fixed_validation=True,
     )
-    return saving_of(found.games, _DRAWS)
+    return saving_of(found.games, draws**2 if change is rotated else draws)
 
 
 def saving_of(games: FloatArray, size: int) -> Saving:
@@ -138,11 +180,11 @@ def _forests(providers: list[sb.Provider], known: Any, n_boot: int) -> list[Deal
 
 def main() -> None:
     """Print the table."""
-    print("| utility | draws | games | dealt / independent | control |")
-    print("| --- | --- | --- | --- | --- |")
+    print("| utility | draws | games | dealt / independent | control | rotated |")
+    print("| --- | --- | --- | --- | --- | --- |")
     for task in (one for n_boot in (20, 40) for one in tasks(n_boot, forests=n_boot == 20)):
-        dealt, control = saving(task, 1), saving(task, 2, dealt=False)
-        cells = [f"{one.ratio:.2f} ± {one.error:.2f}" for one in (dealt, control)]
+        found = saving(task, 1), saving(task, 2, independent), saving(task, 3, rotated)
+        cells = [f"{one.ratio:.2f} ± {one.error:.2f}" for one in found]
         row = [task.title, f"{task.n_boot} of {_DRAWS * task.n_boot}", f"{task.n_games:,}", *cells]
         print(f"| {' | '.join(row)} |", flush=True)
 

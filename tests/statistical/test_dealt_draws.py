@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import shapband as sb
-from coverage_study.dealing import DealtTask, saving, tasks
+from coverage_study.dealing import DealtTask, independent, rotated, saving, tasks
 
 MOST = {"least squares": 0.75}  # of the squared error of independent draws; others 0.6
 
@@ -14,8 +14,14 @@ def test_dealt_draws_have_smaller_errors(task: DealtTask) -> None:
     few = task._replace(n_games=600)
     found = saving(few, 11)
     assert found.ratio - 2 * found.error < MOST.get(task.title, 0.6)
-    control = saving(few, 12, dealt=False)
+    control = saving(few, 12, independent)
     assert abs(control.ratio - 1) < 4 * np.sqrt(2 / 100)
+
+
+def test_draws_that_meet_every_other_draw_have_larger_errors() -> None:
+    """What is left after dealing is due to the records within a draw, so new draws are better."""
+    found = saving(tasks(20, forests=False)[0], 13, rotated)
+    assert found.ratio - 4 * found.error > 1
 
 
 @pytest.mark.long
@@ -23,7 +29,7 @@ def test_dealt_draws_have_smaller_errors(task: DealtTask) -> None:
 def test_dealt_draws_save_what_the_page_says(task: DealtTask) -> None:
     found = saving(task, 3)
     assert found.ratio - 2 * found.error < MOST.get(task.title, 0.6)
-    assert abs(saving(task, 4, dealt=False).ratio - 1) < 4 * np.sqrt(2 * 6 / task.n_games)
+    assert abs(saving(task, 4, independent).ratio - 1) < 4 * np.sqrt(2 * 6 / task.n_games)
 
 
 def repeated(task: DealtTask, n_games: int, repeats: int) -> list[sb.Valuation]:
