@@ -10,7 +10,8 @@ import pytest
 from tests.conftest import gaussian_providers
 
 import shapband as sb
-from shapband.market.planning.errors import ErrorModel, _mixed, _parts, _shrunk
+from shapband.market.planning.errors import ErrorModel, _shrunk
+from shapband.market.planning.parts import mixed
 from shapband.market.planning.pilot import pilot_design
 from shapband.market.planning.requests import RequestTimes
 from shapband.market.planning.search import Limits, Search
@@ -78,30 +79,14 @@ def test_more_games_records_and_work_lower_the_error(model):
     assert (many.half_width < few.half_width).all()
 
 
-@pytest.mark.parametrize(
-    ("single", "pairs", "rest"),
-    [(1.0, 0.0, 0.0), (0.2, 0.8, 0.0), (0.6, 0.4, 0.0), (0.072, 0.81, 5.0)],
-)
-@pytest.mark.parametrize("stock", [np.inf, 1000.0])
-def test_the_parts_of_a_variance_are_found(single, pairs, rest, stock):
-    x, least = np.full(3, 0.4), np.full(3, 40 / stock)
-    within = single * (1 - x) + pairs * (1 - x**2)
-    influence = single * (x - least) + 2 * pairs * x * (x - least)
-    F, S, H = _parts(within + rest, influence, x, least)
-    np.testing.assert_allclose([F, S, H], [[single] * 3, [pairs] * 3, [rest] * 3], atol=1e-12)
-
-
 def test_pools_that_are_whole_stocks_have_no_variance_between_them(model):
     small = replace(model, stocks=np.array([50.0, 50.0, 50.0]))
     assert (small.between(np.array([50.0, 50.0, 50.0])) == 0).all()
-    x = np.full(3, 0.4)
-    F, S, H = _parts(np.ones(3), np.zeros(3), x, x)
-    np.testing.assert_allclose(F * (1 - x) + S * (1 - x**2) + H, 1.0)
 
 
 def test_a_value_is_moved_mostly_by_its_own_pool():
-    np.testing.assert_allclose(_mixed(np.array([0.0, 1.0, 1.0])), [1 / 8, 15 / 16, 15 / 16])
-    assert _mixed(np.array([0.5])) == [0.5]
+    np.testing.assert_allclose(mixed(np.array([0.0, 1.0, 1.0])), [1 / 8, 15 / 16, 15 / 16])
+    assert mixed(np.array([0.5])) == [0.5]
 
 
 def test_uncertain_variances_are_shrunk():

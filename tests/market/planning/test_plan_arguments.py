@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import count, pairwise
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +14,7 @@ from tests.counted import Counted
 
 import shapband as sb
 from shapband.errors import BudgetExceeded, InvalidInput
-from shapband.market.planning.errors import ErrorModel, _likely_parts, _parts
+from shapband.market.planning.errors import ErrorModel
 from shapband.market.planning.presence import Attendance
 from shapband.market.planning.solvers import FAMILIES, families_for
 from shapband.market.planning.ways import Way, methods_for
@@ -353,27 +353,3 @@ def test_the_bill_of_a_next_batch_has_no_index_or_participation(
     providers, utility = unequal()
     with pytest.raises(InvalidInput, match=message):
         sb.bill(providers, utility, sampling=sb.Fresh(10), next_batch=True, **option)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_the_share_of_single_records_follows_the_influence(share: float) -> None:
-    """The mean over likely shares is near the share that explains the influence, and inside."""
-    x, least, within = np.array([0.2, 0.2]), np.array([0.01, 0.01]), np.array([1.0, 2.0])
-    single, pairs = share * within / (1 - x), (1 - share) * within / (1 - x**2)
-    influence = single * (x - least) + 2 * pairs * x * (x - least)
-    F, S, H = _likely_parts(within, influence, x, least)
-    found = F * (1 - x) / within
-    np.testing.assert_allclose(found, found[0])
-    assert abs(found[0] - share) < 0.25
-    np.testing.assert_allclose(F * (1 - x) + S * (1 - x**2) + H, within)
-    more = [_likely_parts(within, factor * influence, x, least)[0][0] for factor in (0.8, 1, 1.2)]
-    assert all(low < high for low, high in pairwise(more))
-
-
-def test_an_influence_far_below_that_of_pairs_is_due_to_larger_sets() -> None:
-    x, least, within = np.array([0.2, 0.2]), np.array([0.01, 0.01]), np.array([1.0, 2.0])
-    little = 0.3 * within / (1 - x**2) * 2 * x * (x - least)
-    for found, moments in zip(
-        _likely_parts(within, little, x, least), _parts(within, little, x, least), strict=True
-    ):
-        np.testing.assert_array_equal(found, moments)

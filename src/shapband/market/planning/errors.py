@@ -1,28 +1,16 @@
 """Predictions of the errors of a method, from the estimates of the pilot.
 
-The variance of a value over draws from an endless population is a sum of parts: F is due to single
-records, S to pairs of records, and H to larger sets of records. Two draws from one pool have few of
-the larger sets in common. Draws of b records from the same m records have the variance
+`parts` splits the variance of a value by the number of records that cause it together. From the
+parts follow V, the variance of fresh draws, and B, the variance between pools. Given the pools, games
+have the variance W if their draws are dealt from shuffles, which lowers the variance of their mean,
+and E with a bootstrap. The squared error of the expectation from G games with solver noise C is
 
-    F (1 - x) + S (1 - x²) + H        with x = b / m.
+    (V + C) / G             with fresh draws,
+    (W + C) / G + B         with dealt draws,
+    (E + C) / G + B         with a bootstrap.
 
-The rest of the variance, F x + S x², is the variance between such sets of m records. So draws from
-a stock of N have the variance V with x = b / N, and pools of m records of it have the variance
-between pools
-
-    B = F (b / m - b / N) + S (b² / m² - b² / N²).
-
-The squared error of the expectation from G games with solver noise C is
-
-    (V + C) / G                            with fresh draws,
-    (F + S + H - F k b / m + C) / G + B    with k draws dealt from every shuffle of the pools,
-    (F + S + H + C) / G + B                with a bootstrap.
-
-A pilot whose pools are whole stocks does not separate F, S and H. The share of V that dealing
-cancels is then estimated from its shuffles.
-
-If games draw who takes part, P is added to V and to F + S + H. P is the variance given the records,
-of which dealing cancels nothing. Games that are averages over who takes part have no such variance,
+If games draw who takes part, P is added to V, W and E. P is the variance given the records, of
+which dealing cancels nothing. Games that are averages over who takes part have no such variance,
 but each of them gives it. If the pilot's games draw who takes part, their draws are solved a second
 time with others present. The covariance of the two values is the variance due to the records, and P
 is the rest. If games depend on each other, because providers stay away for several games, P is
@@ -30,8 +18,7 @@ their long-run variance.
 
 The error due to the choice of the validation rows is the same for all methods, and is added.
 
-Most of B is due to the provider's own pool, the rest to the pools of the others. C is measured for
-some amounts of the solver's work, and interpolated as a power of the work.
+C is measured for some amounts of the solver's work, and interpolated as a power of the work.
 """
 
 from __future__ import annotations
@@ -46,16 +33,20 @@ from shapband._typing import FloatArray
 from shapband.estimate.errors import welch_freedom
 from shapband.estimate.pools import FREEDOM
 from shapband.estimate.validation import ValidationErrors
+from shapband.market.planning.parts import (
+    ORDERS,
+    likely_parts,
+    shuffled,
+    variance_between,
+    variance_of_dealt,
+    variance_of_draws,
+)
 from shapband.market.planning.pilot import Pilot
 from shapband.market.planning.presence import may_average
 from shapband.market.planning.solvers import Family
 from shapband.market.planning.ways import Way
 
-_OWN = 7 / 8  # share of a provider's own pool in B: the mean of the prior of `estimate.pools`
 _LEAST = 0.02  # a variance counts as at least this share of the raw variance of the pilot's games
-_LEAST_SINGLE = 0.1  # single records are assumed to cause at least this share of the influence
-_FAR_MORE = 1.75  # two standard errors of the logarithm of the influence
-_SHARES = 50  # shares of single records in the variance that are weighed by their likelihood
 _NORMAL = 1.959964  # 97.5 % quantile of the normal distribution, for intervals of 95 %
 
 
@@ -87,9 +78,7 @@ class ErrorModel:
     draws : records in a draw: (n,), or one number for all providers
     stocks : (n,) records of the sources
     variance : (n,) V, without P
-    single, pairs, rest : (n,) F, S and H
-    shared : (n,) F, or 0 where the pilot's pools do not separate it from S and H
-    saved : (n,) share of V that dealing all records of a pool cancels, as the pilot's games show it
+    parts : (3, n) of the variance, due to single records, pairs and triples
     kurtosis : (n,) of the values
     square : (n,) relative variance of the variance over the choice of the pools, times their size
     rows : what the choice of the validation rows adds to the errors, or None
@@ -101,11 +90,7 @@ class ErrorModel:
     draws: FloatArray | int
     stocks: FloatArray
     variance: FloatArray
-    single: FloatArray
-    pairs: FloatArray
-    rest: FloatArray
-    shared: FloatArray
-    saved: FloatArray
+    parts: FloatArray
     kurtosis: FloatArray
     square: FloatArray
     rows: ValidationErrors | None
@@ -120,35 +105,27 @@ class ErrorModel:
         raw = estimate.raw_variance
         within, presence = _of_records(pilot)
         least, square = draws / pilot.stocks, np.full_like(raw, 2.0)
-        saved = np.zeros_like(raw)
         if pilot.pool_sizes is None:
             # Attribute all variance to single records, which gives the largest error of pools.
-            single = within / np.maximum(1 - least, _LEAST)
-            pairs = rest = shared = np.zeros_like(raw)
+            parts = np.zeros((len(ORDERS), len(raw)))
+            parts[0] = within / np.maximum(1 - least, _LEAST)
         else:
             sizes = pilot.pool_sizes.astype(np.float64)
-            single, pairs, rest = _likely_parts(
-                within, estimate.errors.by_cause["pools"], draws / sizes, least
-            )
-            shared = np.where(_mixed(draws / sizes - least) > 0, single, 0.0)
-            left = estimate.errors.shrinking * estimate.n_games
-            saved = np.where(raw > 0, 1 - left / np.where(raw > 0, raw, 1.0), 0.0)
-            if pilot.twins is not None:  # dealing cancels nothing of the variance over presence
-                saved = np.minimum(saved * raw / np.where(within > 0, within, 1.0), 1.0)
+            influence = estimate.errors.by_cause["pools"]
+            parts = likely_parts(within, influence, draws / sizes, least, shuffled(estimate))
             unseen = np.maximum(1 - sizes / pilot.stocks, _LEAST)
             square = np.maximum(estimate.pools_square * sizes / unseen, 2.0)
-        variance = single * (1 - least) + pairs * (1 - least**2) + rest
+        variance = variance_of_draws(parts, least)
         noise = {one.family.name: _noise_of(pilot, one.family) for one in pilot.probes}
         shape = np.maximum(estimate.kurtosis, 1.0)
-        parts = variance, single, pairs, rest, shared, np.maximum(saved, 0.0), shape, square
         rows, averages = estimate.moments.validation, may_average(pilot.arguments)
-        return ErrorModel(draws, pilot.stocks, *parts, rows, noise, presence, averages)
+        return ErrorModel(
+            draws, pilot.stocks, variance, parts, shape, square, rows, noise, presence, averages
+        )
 
     def between(self, sizes: FloatArray) -> FloatArray:
         """Variance between pools of these sizes: B."""
-        x, least = self.draws / sizes, self.draws / self.stocks
-        once, twice = np.maximum(x - least, 0.0), np.maximum(x**2 - least**2, 0.0)
-        return np.asarray(self.single * _mixed(once) + self.pairs * _mixed(twice))
+        return variance_between(self.parts, self.draws / sizes, self.draws / self.stocks)
 
     def solver_noise(self, family: Family, work: int) -> FloatArray:
         """Variance of the noise of a solver.
@@ -183,13 +160,11 @@ class ErrorModel:
         """The part of the variance of games that is due to their records."""
         if not way.method.pooled:
             return self.variance
-        endless = self.single + self.pairs + self.rest
         if way.method.replace:
-            left = endless
+            left = self.parts.sum(axis=0)
         else:
-            used = min(way.per_shuffle, n_games) * self.draws / way.pool_sizes
-            alone = self.variance * (1 - self.saved * used)
-            left = np.where(self.shared > 0, endless - self.shared * used, alone)
+            size = min(way.per_shuffle, n_games)
+            left = variance_of_dealt(self.parts, self.draws / way.pool_sizes, size)
         return np.asarray(np.maximum(left, _LEAST * self.variance))
 
     def errors(self, way: Way, n_games: int) -> Errors:
@@ -303,65 +278,3 @@ def _noise_of(pilot: Pilot, family: Family) -> tuple[FloatArray, FloatArray]:
     means = np.maximum(found.mean(axis=1, keepdims=True), 1e-300)
     shares = np.average(found / means, axis=0, weights=[len(one.noise) for one in probes])
     return np.array([float(one.work) for one in probes]), means * shares
-
-
-def _likely_parts(
-    within: FloatArray, influence: FloatArray, x: FloatArray, least: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """F, S and H as in `_parts`, if the influence is uncertain.
-
-    A pilot has few records, so the influence has a large relative error: that of a variance with
-    `FREEDOM` degrees of freedom. It decides between F and S, and in large pools F counts much more.
-    So the share of F in the variance, the same for all providers, is the mean over all shares,
-    weighted by the likelihood of the sum of the influences and by a prior: the beta distribution
-    with the parameters 1/4 and 1/2, because either F or S is often nearly all of the variance. If
-    pairs alone would have far more influence, there are larger sets, and `_parts` finds H.
-    """
-    once, twice = _mixed(x - least), _mixed(2 * x * (x - least))
-    if_single, if_pairs = within / (1 - x), within / (1 - x**2)
-    total, of_single, of_pairs = influence.sum(), (if_single * once).sum(), (if_pairs * twice).sum()
-    if not 0 < of_pairs <= _FAR_MORE * total:
-        return _parts(within, influence, x, least)
-    shares = (np.arange(_SHARES) + 0.5) / _SHARES
-    expected = shares * of_single + (1 - shares) * of_pairs
-    # The logarithm of a variance has the variance 2 / FREEDOM.
-    likelihood = np.exp(-(np.log(total / expected) ** 2) * FREEDOM / 4)
-    weight = likelihood * shares**-0.75 * (1 - shares) ** -0.5
-    share = float((shares * weight).sum() / max(weight.sum(), 1e-300))
-    return share * if_single, (1 - share) * if_pairs, np.zeros_like(within)
-
-
-def _parts(
-    within: FloatArray, influence: FloatArray, x: FloatArray, least: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """F, S and H from the variance within the pilot's pools and the influence of their records.
-
-    The influence counts pairs of records twice (as in the inequality of Efron and Stein), so
-
-        within = F (1 - x) + S (1 - x²) + H,    influence = F (x - n) + 2 S x (x - n),
-
-    with x = b / m and n = b / N. H is the part of the variance that F and S cannot explain. At
-    least a tenth of the influence is attributed to F, because in large pools nearly all of it is
-    due to F.
-    """
-    once, twice = _mixed(x - least), _mixed(2 * x * (x - least))
-    determinant = (1 - x) * twice - (1 - x**2) * once
-    known = (once > 0) & (np.abs(determinant) > _LEAST * once)
-    safe_once, safe_twice = np.where(known, once, 1.0), np.where(known, twice, 1.0)
-    pairs = ((1 - x) * influence - once * within) / np.where(known, determinant, np.inf)
-    sums = ~known | (pairs <= 0)  # the variance is due to single records alone
-    least_single = _LEAST_SINGLE * influence / safe_once
-    single = np.maximum((within - pairs * (1 - x**2)) / (1 - x), least_single)
-    pairs = np.where(sums, 0.0, np.maximum(influence - single * safe_once, 0.0) / safe_twice)
-    single = np.where(sums, within / (1 - x), single)
-    rest = np.maximum(within - single * (1 - x) - pairs * (1 - x**2), 0.0)
-    return single, pairs, rest
-
-
-def _mixed(reach: FloatArray) -> FloatArray:
-    """Weighted mean over the pools that move a provider's value: mostly its own pool."""
-    n = len(reach)
-    if n == 1:
-        return reach
-    others = (reach.sum() - reach) / (n - 1)
-    return np.asarray(_OWN * reach + (1 - _OWN) * others)
