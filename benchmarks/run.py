@@ -37,6 +37,7 @@ GROUPS = (
     "memory",
     "startup",
     "blackbox",
+    "errors",
     "federated",
     "solvers",
 )
