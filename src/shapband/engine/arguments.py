@@ -19,7 +19,7 @@ from shapband.checks import (
     steady_repr,
     written,
 )
-from shapband.engine.folds import choose_folds
+from shapband.engine.folds import choose_folds, enough_games
 from shapband.engine.interactions import (
     check_gives_interactions,
     check_interactions,
@@ -265,7 +265,7 @@ def check_arguments(
         check_whole("n_games", n_games, 1)
     else:
         check_whole("n_games", n_games, 2, " (a variance needs two games)")
-    return Arguments(
+    given = Arguments(
         providers=checked,
         utility=utility,
         sampling=sampling,
@@ -293,6 +293,7 @@ def check_arguments(
         replays=replays,
         left_out=tuple(left_out),
     )
+    return replace(given, validation=enough_games(given.validation, given.present))
 
 
 def held_out_words(fraction: float) -> str:

@@ -8,14 +8,14 @@ scored on the rows without each fold (`estimate.validation`).
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from shapband._typing import AnyArray, FloatArray, IntArray
+from shapband._typing import AnyArray, BoolArray, FloatArray, IntArray
 from shapband.checks import written
 from shapband.errors import InvalidInput, ShapbandError
 from shapband.games import Games
@@ -27,10 +27,13 @@ from shapband.solvers.rounds import round_solution
 from shapband.utilities.base import Utility
 from shapband.utilities.rows import Folded, rows_kept
 
+Presence = Callable[[range], BoolArray]
+
 # The effect of a fold varies from game to game about as much as it differs between folds, so that
 # the mean over 12 games has a tenth of that variance, which is subtracted. With many providers a
 # game takes long, and few games are solved again.
 _GAMES, _GAMES_OF_MANY, _MANY = 12, 4, 200
+_MOST_GAMES = 60  # that are solved again so that every provider takes part in as many of them
 
 
 class Folds:
@@ -171,6 +174,20 @@ def choose_folds(
         return Validation(rows, reason=f"one {what} does not show how much they vary"), ()
     games = _GAMES if n_providers <= _MANY else _GAMES_OF_MANY
     return Validation(rows, len(kept), games), kept
+
+
+def enough_games(validation: Validation | None, given: Presence) -> Validation | None:
+    """Solve more games again if some providers do not take part in all of the first ones.
+
+    Parameters
+    ----------
+    given : returns whose records consecutive games use: (n_games, n)
+    """
+    if validation is None or validation.games == 0:
+        return validation
+    seen = given(range(_MOST_GAMES)).cumsum(axis=0).min(axis=1)
+    games = int(np.searchsorted(seen, validation.games)) + 1
+    return validation._replace(games=min(games, _MOST_GAMES))
 
 
 def _check_groups(groups: Any, rows: int | None) -> AnyArray | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shapband._typing import FloatArray
+from shapband._typing import BoolArray, FloatArray
 from shapband.estimate.averaged import Averaged
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.folding import DealtFold
@@ -18,6 +18,7 @@ from shapband.estimate.pool_games import PoolFold
 from shapband.estimate.presence import Overall, PresenceFold, PresenceMoments
 from shapband.estimate.rounds import RoundEstimate, round_estimate, without_covariances
 from shapband.estimate.split import VarianceSplit, split_variance
+from shapband.estimate.validation import as_often_present
 from shapband.sampling.design import Design
 from shapband.solvers.base import RoundSolution, Solution
 
@@ -38,6 +39,7 @@ class Estimator:
             self._groups = DealtFold(len(design.grouping.names), design.per_shuffle)
         self._pools = None if design.unseen is None else PoolFold(design)
         self._folds: list[FloatArray] = []
+        self._present: list[BoolArray] = []  # in the games of which there are effects of folds
         self._pairs: PairFold | None = None
         self._rounds: list[Estimator] | None = None
         self._replayed: list[tuple[FloatArray, FloatArray, FloatArray]] = []
@@ -51,7 +53,7 @@ class Estimator:
         Averages over who is present have no solver noise, so the sums of the noise hold the
         variance over who is present instead; `estimate` separates the two.
         """
-        values, noise = solution.values, solution.noise
+        values, noise, games = solution.values, solution.noise, self.n_games
         if self._design.averaged and solution.presence_variance is not None:
             noise = solution.presence_variance
         for block in self._games.add(values, noise):
@@ -61,6 +63,7 @@ class Estimator:
             self._pools.add(values)
         if solution.folds is not None:
             self._folds.append(solution.folds)
+            self._present.append(self._design.present(range(games, games + len(values))))
         if self._groups is not None and solution.group_noise is not None:
             grouping = self._design.grouping
             assert grouping is not None  # noqa: S101  for the type checker
@@ -98,11 +101,14 @@ class Estimator:
         grouping = self._design.grouping
         if grouping is None or self._groups is None:
             return None
-        folds = self._all_folds()
+        moments = self._moments()
+        folds, present = self._all_folds()
+        if moments.presence is not None:
+            folds = as_often_present(folds, present, moments.presence.count / moments.n_games)
         shape = (*folds.shape[:2], len(grouping.names))
         effects = grouping.totals(folds.reshape(-1, folds.shape[2])).reshape(shape)
         groups = replace(self._groups.moments(), certain=self._design.certain)
-        return of_groups(grouping, groups, self._moments(), effects)
+        return of_groups(grouping, groups, moments, effects)
 
     def pair_estimate(self) -> PairEstimate | None:
         """Estimate the interactions of pairs of providers, or None if games have none."""
@@ -131,12 +137,17 @@ class Estimator:
             moments = replace(moments, presence=self._presence_moments(self._presence, moments))
         if self._pools is not None and moments.n_games > 1:
             moments = replace(moments, pools=self._pools.errors(moments))
-        return with_validation(moments, self._all_folds())
+        return with_validation(moments, *self._all_folds())
 
-    def _all_folds(self) -> FloatArray:
-        """Effects of the folds of validation rows in the first games: (n_games, n_folds, n)."""
-        nothing = np.empty((0, 1, len(self._design.names)))
-        return np.concatenate(self._folds) if self._folds else nothing
+    def _all_folds(self) -> tuple[FloatArray, BoolArray]:
+        """Effects of the folds of validation rows in the first games, and who took part in them.
+
+        Their shapes are (n_games, n_folds, n) and (n_games, n).
+        """
+        n = len(self._design.names)
+        if not self._folds:
+            return np.empty((0, 1, n)), np.empty((0, n), dtype=bool)
+        return np.concatenate(self._folds), np.concatenate(self._present)
 
     def _presence_moments(self, fold: PresenceFold, moments: Moments) -> PresenceMoments:
         waiting = self._games.waiting

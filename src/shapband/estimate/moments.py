@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shapband._typing import FloatArray
+from shapband._typing import BoolArray, FloatArray
 from shapband.codec import lock_arrays
 from shapband.estimate.averaged import Averaged
 from shapband.estimate.pools import PoolErrors
@@ -146,16 +146,25 @@ class Moments:
         return np.asarray(self.raw_variance / self.n_games)  # Eq. (9)
 
 
-def with_validation(moments: Moments, folds: FloatArray) -> Moments:
+def with_validation(
+    moments: Moments, folds: FloatArray, present: BoolArray | None = None
+) -> Moments:
     """Add the errors due to the validation rows, from the effects of folds (n_games, n_folds, n).
 
     The errors due to the pools must be known before: how far the effects of folds vary with the
     pools is a part of them, and must not be counted twice.
+
+    Parameters
+    ----------
+    present : (n_games, n) who took part in the games of the effects; None if it does not matter
     """
     between = np.zeros_like(moments.mean)
     if moments.pools is not None:
         between = quotient(moments.pools.variance, moments.raw_variance)
-    return replace(moments, validation=ValidationErrors.of(folds, between))
+    if moments.presence is None or present is None or present.all():
+        return replace(moments, validation=ValidationErrors.of(folds, between))
+    rates = moments.presence.count / moments.n_games
+    return replace(moments, validation=ValidationErrors.of_present(folds, present, rates, between))
 
 
 def moments_of_games(

@@ -16,11 +16,11 @@ Bulletin 2, 110-114, without the small error of what is subtracted).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shapband._typing import FloatArray
+from shapband._typing import BoolArray, FloatArray
 from shapband.codec import lock_arrays
 
 # At least this part of the sum is kept, because the part that is subtracted is uncertain.
@@ -60,7 +60,9 @@ def effective_freedom(effects: FloatArray) -> float:
     return float(np.clip(2 * n_folds / beyond, 1.0, n_folds - 1.0)) if beyond > 0 else n_folds - 1.0
 
 
-def _without_noise(apart: FloatArray, between: FloatArray | float) -> tuple[FloatArray, FloatArray]:
+def _without_noise(
+    apart: FloatArray, between: FloatArray | float, present: BoolArray
+) -> tuple[FloatArray, FloatArray]:
     """Means over games (n_folds, n) of effects, shrunk by the variance of such means.
 
     The second answer is the part (n,) of the sum of their squares that is kept.
@@ -70,12 +72,30 @@ def _without_noise(apart: FloatArray, between: FloatArray | float) -> tuple[Floa
     apart : (n_games, n_folds, n) effects of the folds, as differences from their mean over folds
     between : variance of a mean over the choice of the pools, relative to the variance over games;
         the effects are assumed to depend on the pools as much as the values do
+    present : (n_games, n) the games over which means are taken, at least one of each column
     """
-    n_games, mean = len(apart), apart.mean(axis=0)
+    games, counted = present.sum(axis=0), present[:, None, :]
+    mean = apart.sum(axis=0, where=counted) / games
     square = (mean**2).sum(axis=0)
-    noise = ((apart - mean) ** 2).sum(axis=(0, 1)) / max(n_games - 1, 1) * (1 / n_games + between)
+    spread = ((apart - mean) ** 2).sum(axis=(0, 1), where=counted) / np.maximum(games - 1, 1)
+    noise = spread * (1 / games + between)
     kept = np.clip(1.0 - noise / np.where(square > 0, square, 1.0), _LEAST_KEPT, 1.0)
     return np.asarray(mean * np.sqrt(kept)), kept
+
+
+def as_often_present(folds: FloatArray, present: BoolArray, rates: FloatArray) -> FloatArray:
+    """Effects whose mean over some games is as if everybody took part in them as often as in all.
+
+    Parameters
+    ----------
+    folds : (n_games, n_folds, n) effects, 0 for absent providers
+    present : (n_games, n) who took part in these games
+    rates : (n,) share of all games in which a provider took part
+    """
+    seen = present.mean(axis=0)
+    often = np.where(rates > 0, np.nan, 0.0)  # a provider of none of these games is not known
+    np.divide(rates, seen, out=often, where=seen > 0)
+    return np.asarray(folds * often)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,20 +126,32 @@ class ValidationErrors:
         The answer is None if an effect is not known. `between` (n,) is the variance of an
         expectation over the choice of the pools, relative to the variance across games.
         """
-        if len(folds) == 0 or np.isnan(folds).any():
+        return _jackknife(folds, np.ones((len(folds), folds.shape[2]), dtype=bool), between)
+
+    @staticmethod
+    def of_present(
+        folds: FloatArray,
+        present: BoolArray,
+        rates: FloatArray,
+        between: FloatArray | float = 0.0,
+    ) -> ValidationErrors | None:
+        """Estimate from games in which not everybody took part.
+
+        A provider's value is 0 in the other games, so the effect of a fold on its expectation is
+        the mean effect in the games of the provider times their share of all games.
+
+        Parameters
+        ----------
+        folds, between : as in `of`; effects are 0 for absent providers
+        present : (n_games, n) who took part in the games of the effects
+        rates : (n,) share of all games in which a provider took part; the answer is None if it took
+            part in some games, but in none with effects
+        """
+        seen = present.any(axis=0)
+        if (rates[~seen] > 0).any():
             return None
-        n_folds = folds.shape[1]
-        apart = folds - folds.mean(axis=1, keepdims=True)
-        raw = (apart.mean(axis=0) ** 2).sum(axis=0)
-        # Rows that are hard move all providers together. Noise is subtracted from this common part
-        # and from the rest one by one, because differences between providers have only the rest.
-        common = apart.mean(axis=2, keepdims=True)
-        together, _ = _without_noise(common, float(np.mean(between)))
-        single, kept_apart = _without_noise(apart - common, between)
-        effects = together + single
-        left = (effects**2).sum(axis=0) / np.where(raw > 0, raw, 1.0)
-        kept = np.where(raw > 0, np.clip(left, _LEAST_KEPT, 1.0), 1.0)
-        return ValidationErrors(effects * np.sqrt((n_folds - 1) / n_folds), kept, kept_apart)
+        found = _jackknife(folds, present | ~seen, between)
+        return None if found is None else replace(found, effects=found.effects * rates)
 
     @property
     def variance(self) -> FloatArray:
@@ -142,6 +174,28 @@ class ValidationErrors:
         if kept is None:
             return most
         return np.asarray(np.minimum(most, np.maximum(most * kept**2, _LEAST_FREEDOM)))
+
+
+def _jackknife(
+    folds: FloatArray, present: BoolArray, between: FloatArray | float
+) -> ValidationErrors | None:
+    """The errors from effects in games (n_games, n), at least one of each provider."""
+    if len(folds) == 0 or np.isnan(folds).any():
+        return None
+    n_folds = folds.shape[1]
+    apart = folds - folds.mean(axis=1, keepdims=True)
+    mean = apart.sum(axis=0, where=present[:, None, :]) / present.sum(axis=0)
+    raw = (mean**2).sum(axis=0)
+    # Rows that are hard move all providers together. Noise is subtracted from this common part and
+    # from the rest one by one, because differences between providers have only the rest.
+    members = present.sum(axis=1)[:, None, None]
+    common = apart.sum(axis=2, keepdims=True) / np.maximum(members, 1)
+    together, _ = _without_noise(common, float(np.mean(between)), members[:, 0] > 0)
+    single, kept_apart = _without_noise(apart - common, between, present)
+    effects = together + single
+    left = (effects**2).sum(axis=0) / np.where(raw > 0, raw, 1.0)
+    kept = np.where(raw > 0, np.clip(left, _LEAST_KEPT, 1.0), 1.0)
+    return ValidationErrors(effects * np.sqrt((n_folds - 1) / n_folds), kept, kept_apart)
 
 
 def joined_rows(one: ValidationErrors, other: ValidationErrors) -> ValidationErrors:

@@ -1,9 +1,10 @@
 """Predictions of the errors of a method, from the estimates of the pilot.
 
 `parts` splits the variance of a value by the number of records that cause it together. From the
-parts follow V, the variance of fresh draws, and B, the variance between pools. Given the pools, games
-have the variance W if their draws are dealt from shuffles, which lowers the variance of their mean,
-and E with a bootstrap. The squared error of the expectation from G games with solver noise C is
+parts follow V, the variance of fresh draws, and B, the variance between pools. Given the pools,
+games have the variance W if their draws are dealt from shuffles, which lowers the variance of their
+mean, and E with a bootstrap. The squared error of the expectation from G games with solver noise C
+is
 
     (V + C) / G             with fresh draws,
     (W + C) / G + B         with dealt draws,
