@@ -340,7 +340,7 @@ def test_a_single_provider_may_come_and_go(law):
 
 
 def test_a_stopping_rule_sees_the_errors_of_the_participation():
-    valuation = run(sb.MarkovChain(0.3, 0.8), n_games=4000, stop=sb.Precision(absolute=0.03))
+    valuation = run(sb.MarkovChain(0.3, 0.8), n_games=4000, stop=sb.Precision(absolute=0.045))
     assert valuation.stopped_code == "rule"
     assert valuation.n_games < 4000
 

@@ -165,3 +165,21 @@ def test_the_target_has_a_code(sampling, code):
     found = sb.value(providers, utility, sampling=sampling, n_games=4, seed=0)
     assert found.estimand_code == code
     assert sb.Valuation.from_json(found.to_json()).estimand_code == code
+
+
+def test_causes_that_are_not_known_one_by_one_are_named_together():
+    """One permutation shows no noise of the solver; the rows are a small part of the error."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(1500, 2))
+    y = X @ [1.0, -1.0] + rng.normal(size=1500)
+    parts = [slice(400 * i, 400 * i + 400) for i in range(3)]
+    providers = [sb.Provider(f"p{i}", sb.ArraySource(X[at], y[at])) for i, at in enumerate(parts)]
+    found = sb.value(
+        providers, sb.LinearUtility(X[1200:], y[1200:]), sampling=sb.Fresh(10),
+        solver=sb.Permutation(1), n_games=100, seed=0,
+    )  # fmt: skip
+    rows = found.error["validation"].to_numpy() ** 2
+    share = round(100 * rows.sum() / (found.standard_error**2).sum())
+    assert share < 50
+    line = f"{100 - share} % from the number of games and the solver, {share} % from the validation"
+    assert line in str(found)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import shapband as sb
 from shapband.estimate import errors
@@ -65,5 +66,8 @@ def test_it_is_printed_and_reported(both):
     before, after = both
     assert "weather" not in str(before)
     assert "% from the weather" in str(after)
-    assert "more games alone reach ±0.023 at best" in str(after)
+    lasting = stats.t.ppf(0.975, 9) * np.sqrt(VARIANCE)
+    widest = float(np.diff(after.interval()).max()) / 2
+    assert widest < lasting  # because of the smaller quantile of all errors together
+    assert f"more games alone reach ±{widest:.3f} at best" in str(after)
     assert page_of(after).count("weather") > page_of(before).count("weather")

@@ -51,13 +51,23 @@ def lasting_half_widths(estimate: Estimate, level: float) -> FloatArray:
 
 
 def endless_half_widths(estimate: Estimate, level: float) -> FloatArray:
-    """Half widths that would remain after any number of games, as means of both sides: (n,)."""
+    """Half widths that would remain after any number of games, as means of both sides: (n,).
+
+    Without the errors of games there are fewer degrees of freedom, so the quantile is larger; but
+    more games are not said to lengthen an interval.
+    """
     from scipy.special import stdtrit
 
     half = _lasting(estimate, [one.most_freedom for one in estimate.errors.lasting], level)
     quantile: FloatArray = np.asarray(stdtrit(FREEDOM, upper_tail(level)))  # only pools are skewed
     down, up = lengthened(half, lasting_skewness(estimate), quantile)
-    return (down + up) / 2
+    return np.fmin((down + up) / 2, half_widths(estimate, level))
+
+
+def half_widths(estimate: Estimate, level: float) -> FloatArray:
+    """Half widths of the intervals of the expectations: (n,)."""
+    low, high = expectation_interval(estimate, level).T
+    return np.asarray((high - low) / 2)
 
 
 def _lasting(estimate: Estimate, freedoms: list[FloatArray], level: float) -> FloatArray:

@@ -16,7 +16,7 @@ from shapband._typing import FloatArray
 from shapband.checks import check_level, check_number
 from shapband.errors import InvalidInput
 from shapband.estimate.estimate import Estimate
-from shapband.estimate.intervals import lasting_half_widths
+from shapband.estimate.intervals import half_widths, lasting_half_widths
 from shapband.estimate.sequences import difference_half_widths, sequence_half_widths
 
 _JUDGED_FROM = 200  # games after which lasting errors are known well enough to give up a rule
@@ -106,7 +106,9 @@ class Precision(StoppingRule):
         """Return the factor by which the lasting errors are too large, from 200 games on."""
         if estimate.n_games < _JUDGED_FROM:
             return None
-        half, allowed = lasting_half_widths(estimate, self.level), self._allowed(estimate)
+        allowed, lasting = self._allowed(estimate), lasting_half_widths(estimate, self.level)
+        # Other errors lower the quantile, so the whole interval may be a little shorter.
+        half = np.fmin(lasting, half_widths(estimate, self.level))
         if (half <= allowed).all():
             return None
         with np.errstate(divide="ignore"):

@@ -16,7 +16,7 @@ Bulletin 2, 110-114, without the small error of what is subtracted).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -61,7 +61,7 @@ def effective_freedom(effects: FloatArray) -> float:
 
 
 def _without_noise(
-    apart: FloatArray, between: FloatArray | float, present: BoolArray
+    apart: FloatArray, between: FloatArray | float, present: BoolArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Means over games (n_folds, n) of effects, shrunk by the variance of such means.
 
@@ -72,8 +72,11 @@ def _without_noise(
     apart : (n_games, n_folds, n) effects of the folds, as differences from their mean over folds
     between : variance of a mean over the choice of the pools, relative to the variance over games;
         the effects are assumed to depend on the pools as much as the values do
-    present : (n_games, n) the games over which means are taken, at least one of each column
+    present : (n_games, n) the games over which means are taken, at least one of each column; None
+        takes all
     """
+    if present is None:
+        present = np.ones((len(apart), apart.shape[2]), dtype=bool)
     games, counted = present.sum(axis=0), present[:, None, :]
     mean = apart.sum(axis=0, where=counted) / games
     square = (mean**2).sum(axis=0)
@@ -126,7 +129,20 @@ class ValidationErrors:
         The answer is None if an effect is not known. `between` (n,) is the variance of an
         expectation over the choice of the pools, relative to the variance across games.
         """
-        return _jackknife(folds, np.ones((len(folds), folds.shape[2]), dtype=bool), between)
+        if len(folds) == 0 or np.isnan(folds).any():
+            return None
+        n_folds = folds.shape[1]
+        apart = folds - folds.mean(axis=1, keepdims=True)
+        raw = (apart.mean(axis=0) ** 2).sum(axis=0)
+        # Rows that are hard move all providers together. Noise is subtracted from this common part
+        # and from the rest one by one, because differences between providers have only the rest.
+        common = apart.mean(axis=2, keepdims=True)
+        together, _ = _without_noise(common, float(np.mean(between)))
+        single, kept_apart = _without_noise(apart - common, between)
+        effects = together + single
+        left = (effects**2).sum(axis=0) / np.where(raw > 0, raw, 1.0)
+        kept = np.where(raw > 0, np.clip(left, _LEAST_KEPT, 1.0), 1.0)
+        return ValidationErrors(effects * np.sqrt((n_folds - 1) / n_folds), kept, kept_apart)
 
     @staticmethod
     def of_present(
@@ -148,10 +164,13 @@ class ValidationErrors:
             part in some games, but in none with effects
         """
         seen = present.any(axis=0)
-        if (rates[~seen] > 0).any():
+        if (rates[~seen] > 0).any() or len(folds) == 0 or np.isnan(folds).any():
             return None
-        found = _jackknife(folds, present | ~seen, between)
-        return None if found is None else replace(found, effects=found.effects * rates)
+        # Providers take part in different games, so they have no common part that is known better.
+        apart = folds - folds.mean(axis=1, keepdims=True)
+        effects, kept = _without_noise(apart, between, present | ~seen)
+        n_folds = folds.shape[1]
+        return ValidationErrors(effects * rates * np.sqrt((n_folds - 1) / n_folds), kept)
 
     @property
     def variance(self) -> FloatArray:
@@ -174,28 +193,6 @@ class ValidationErrors:
         if kept is None:
             return most
         return np.asarray(np.minimum(most, np.maximum(most * kept**2, _LEAST_FREEDOM)))
-
-
-def _jackknife(
-    folds: FloatArray, present: BoolArray, between: FloatArray | float
-) -> ValidationErrors | None:
-    """The errors from effects in games (n_games, n), at least one of each provider."""
-    if len(folds) == 0 or np.isnan(folds).any():
-        return None
-    n_folds = folds.shape[1]
-    apart = folds - folds.mean(axis=1, keepdims=True)
-    mean = apart.sum(axis=0, where=present[:, None, :]) / present.sum(axis=0)
-    raw = (mean**2).sum(axis=0)
-    # Rows that are hard move all providers together. Noise is subtracted from this common part and
-    # from the rest one by one, because differences between providers have only the rest.
-    members = present.sum(axis=1)[:, None, None]
-    common = apart.sum(axis=2, keepdims=True) / np.maximum(members, 1)
-    together, _ = _without_noise(common, float(np.mean(between)), members[:, 0] > 0)
-    single, kept_apart = _without_noise(apart - common, between, present)
-    effects = together + single
-    left = (effects**2).sum(axis=0) / np.where(raw > 0, raw, 1.0)
-    kept = np.where(raw > 0, np.clip(left, _LEAST_KEPT, 1.0), 1.0)
-    return ValidationErrors(effects * np.sqrt((n_folds - 1) / n_folds), kept, kept_apart)
 
 
 def joined_rows(one: ValidationErrors, other: ValidationErrors) -> ValidationErrors:

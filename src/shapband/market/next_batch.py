@@ -37,6 +37,7 @@ from shapband.valuation.text import (
     html_table,
     reason_lines,
     table_lines,
+    why_unknown,
     with_digits,
 )
 
@@ -224,7 +225,7 @@ class NextBatch:
             notes.append(f"error:   {causes} (shares of the squared error)")
         rows = self.design.validation
         if rows is not None and self.estimate.moments.validation is None:
-            reason = rows.reason or "the score is not defined without some of the rows"
+            reason = rows.reason or why_unknown(self.design)
             notes.append(f"validation: the errors do not cover the choice of rows ({reason})")
         return [
             *notes,

@@ -28,6 +28,7 @@ from shapband.sampling.targets import format_odd_labels
 from shapband.valuation.valued import loss_caveat, method_of_value
 
 if TYPE_CHECKING:
+    from shapband.sampling.design import Design
     from shapband.valuation.valuation import Valuation
 
 _WIDE = 60  # characters after which a line of causes is broken
@@ -326,15 +327,30 @@ def on_validation(valuation: Valuation) -> list[str]:
     count = f"{rows.rows:,} row{'s' * (rows.rows != 1)}; " if rows.rows else ""
     if valuation.estimate.moments.validation is not None:
         return [f"validation: {count}the errors cover their choice"]
-    reason = rows.reason or "the score is not defined without some of the rows"
+    reason = rows.reason or why_unknown(valuation.design)
     return [f"validation: {count}the errors do not cover their choice ({printable(reason)})"]
+
+
+def why_unknown(design: Design) -> str:
+    """Say why the errors due to the validation rows are not known."""
+    games = 0 if design.validation is None else design.validation.games
+    present = design.present(range(games)).sum(axis=0)
+    absent = some_names(design.names, present == 0) if games else ""
+    if absent:
+        return f"{absent} took part in none of the first {games} games, which would show them"
+    return "the score is not defined without some of the rows"
 
 
 def error_causes(estimate: Estimate) -> str:
     """Say what share of the squared errors each cause has; empty if there are no errors."""
-    parts = estimate.errors.by_cause.items()
-    squares = {CAUSES[cause]: float(np.nansum(part)) for cause, part in parts}
-    total = sum(squares.values())
+    errors = estimate.errors
+    squares = {CAUSES[cause]: float(np.nansum(part)) for cause, part in errors.by_cause.items()}
+    unknown = [CAUSES[cause] for cause, part in errors.by_cause.items() if np.isnan(part).any()]
+    total = float(np.nansum(errors.total))
+    if unknown:  # a single permutation does not show how much of the error is due to the solver
+        known = sum(square for name, square in squares.items() if name not in unknown)
+        squares = {name: square for name, square in squares.items() if name not in unknown}
+        squares = {" and the ".join(unknown): max(total - known, 0.0), **squares}
     seen = [(cause, square) for cause, square in squares.items() if square > 0]
     return ", ".join(f"{100 * square / total:.0f} % from the {cause}" for cause, square in seen)
 

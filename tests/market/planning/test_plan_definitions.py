@@ -345,10 +345,8 @@ def test_the_choice_of_the_validation_rows_is_added_to_the_errors_of_every_metho
         before, after = plain.errors(way, 60), model.errors(way, 60)
         variance = (effects**2).sum(axis=0)
         np.testing.assert_allclose(after.standard_error**2, before.standard_error**2 + variance)
-        drawn, freedom = before.standard_error**2, 25 if method.pooled else 59
-        whole = (drawn + variance) ** 2 / (drawn**2 / freedom + variance**2 / 9)
-        half = stats.t.ppf(0.975, whole) * after.standard_error
-        np.testing.assert_allclose(after.half_width, half)
+        half = stats.t.ppf(0.975, 9) * np.sqrt(variance)
+        np.testing.assert_allclose(after.half_width, np.hypot(before.half_width, half))
         share = variance.sum() / (after.standard_error**2).sum()
         assert after.validation == pytest.approx(share)
         assert before.validation == 0

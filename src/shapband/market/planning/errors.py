@@ -31,7 +31,6 @@ from typing import NamedTuple
 import numpy as np
 
 from shapband._typing import FloatArray
-from shapband.estimate.errors import welch_freedom
 from shapband.estimate.pools import FREEDOM
 from shapband.estimate.validation import ValidationErrors
 from shapband.market.planning.parts import (
@@ -171,23 +170,24 @@ class ErrorModel:
     def errors(self, way: Way, n_games: int) -> Errors:
         """Predict the errors of all providers."""
         pools, games = self.pools_variance(way), self.games_variance(way, n_games) / n_games
-        rows = self.rows_variance
+        drawn, rows = np.sqrt(games + pools), self.rows_variance
         error = np.sqrt(games + pools + rows)
-        half = self.quantile(way, n_games) * error
+        half = np.hypot(self.quantile(way, n_games) * drawn, self.rows_half_width)
         of_variance = self._variance_error(way, n_games)
         total = max(float((error**2).sum()), 1e-300)
         shares = float(pools.sum() / total), float(rows.sum() / total)
         return Errors(error, half, of_variance, _NORMAL * of_variance, *shares)
 
     def quantile(self, way: Way, n_games: int) -> FloatArray:
-        """(n,) Student's quantile at 95 % of the whole errors, as the valuation will have it."""
+        """(n,) Student's quantile at 95 % of the errors due to games and pools.
+
+        The valuation has one quantile for all causes together, which is smaller the more causes
+        there are. A choice by its half widths could prefer more noise, so the promised half widths
+        are those of both parts, added as independent errors are.
+        """
         from scipy.special import stdtrit
 
-        freedom = self._drawn_freedom(way, n_games)
-        if self.rows is not None:
-            drawn = self.games_variance(way, n_games) / n_games + self.pools_variance(way)
-            freedom = welch_freedom((drawn, freedom), (self.rows.variance, self.rows.freedom))
-        return np.asarray(stdtrit(freedom, 0.975))
+        return np.asarray(stdtrit(self._drawn_freedom(way, n_games), 0.975))
 
     @property
     def rows_variance(self) -> FloatArray:

@@ -295,7 +295,7 @@ class Search:
         for _ in range(8):  # Student's quantile, and what dealing cancels, depend on it
             games = self.model.games_variance(way, n_games)
             quantile = self.model.quantile(way, max(int(n_games), 2))
-            room = (error / quantile) ** 2 - self.model.rows_variance - pools
+            room = (error**2 - self.model.rows_half_width**2) / quantile**2 - pools
             if (room[games > 0] <= 0).any():
                 return inf
             wanted = float(np.max(games / np.where(room > 0, room, inf), initial=2.0))
