@@ -24,7 +24,7 @@ from shapband.market.paying.policies import (
 )
 from shapband.market.prices import Amount, check_amount
 from shapband.sampling.distinct import format_repeats
-from shapband.sampling.shared import compared, format_shared
+from shapband.sampling.shared import HELD_REMEDY, compared, format_held, format_shared
 from shapband.valuation.text import Table, html_table, some_names, table_lines, with_digits
 from shapband.valuation.valuation import Valuation
 
@@ -136,6 +136,12 @@ class Payouts:
                     else "records of another provider"
                 )
                 yield f"{shared.records:,} records equal {whose}{compared(shared)}"
+        for held in valuation.held_rows:
+            if held.name == name:
+                yield (
+                    f"{held.records:,} of {held.rows:,} validation rows equal its records"
+                    f"{compared(held)}: models are trained on rows that score them"
+                )
 
     def __str__(self) -> str:
         lines = [*self._headline(), "", *table_lines(*self._table())]
@@ -310,6 +316,9 @@ def _notes(valuation: Valuation, weights: Weights, currency: str) -> Iterator[st
     shared = format_shared(valuation.shared_records)
     if shared:
         yield f"{shared}: a copy is paid for what it was copied from"
+    held = format_held(valuation.held_rows)
+    if held:
+        yield f"{held}: {HELD_REMEDY}"
     if valuation.failures:
         yield f"{valuation.failures:,} coalitions could not be evaluated; failed= gave their value"
     if valuation.stopped_code == "unfinished":

@@ -23,7 +23,7 @@ from shapband.printing import table_lines as table_lines
 from shapband.printing import with_digits as with_digits
 from shapband.sampling.distinct import REMEDY, format_repeats
 from shapband.sampling.rare import label_caveats
-from shapband.sampling.shared import format_shared
+from shapband.sampling.shared import HELD_REMEDY, format_held, format_shared
 from shapband.sampling.targets import format_odd_labels
 from shapband.valuation.valued import loss_caveat, method_of_value
 
@@ -238,6 +238,9 @@ def caveats(valuation: Valuation) -> list[tuple[str, ...]]:
     shared = format_shared(valuation.shared_records)
     if shared:
         found.append((f"{shared}: a copy takes value from what it was copied from",))
+    held = format_held(valuation.held_rows)
+    if held:
+        found.append((held, HELD_REMEDY))
     odd = format_odd_labels(valuation.odd_labels)
     if odd:
         found.append((odd, "a model treats them as a separate class: use the same labels"))
