@@ -30,8 +30,8 @@ from shapband.market.prices import Prices, check_prices
 from shapband.progress import progress_display
 from shapband.providers import Group, Provider, check_providers
 from shapband.sampling.base import Sampling
-from shapband.sampling.shared import HELD_REMEDY, format_held
 from shapband.sampling.design import Design
+from shapband.sampling.shared import HELD_REMEDY, format_held
 from shapband.utilities.base import Utility
 from shapband.valuation.text import (
     error_causes,

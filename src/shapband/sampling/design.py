@@ -51,8 +51,8 @@ class Design:
     replays : what differs when games are played again to split the variance by its causes, or None
     rounds : rounds of training in a game, if participation is drawn for each of them; else 0
     grouping : which providers stand together as one player, or None
-    setup : utility, v(∅), index, sampling, solver and participation as strings, and the reasons
-        for those that the library chose
+    setup : utility, model, score, target column, v(∅), index, sampling, solver and participation as
+        strings, as far as they are known, and the reasons for those that the library chose
     distinct_records : (n,) number of different records in each provider's pool, or without pools
         in its stock, counted up to the size of a draw; NaN for providers whose number is not known,
         None if no number is known

@@ -167,7 +167,8 @@ def _value(valuation: Valuation) -> str:
 
 def _method(valuation: Valuation) -> str:
     """Sampling, solver and participation; value, index and reasons have lines of their own."""
-    elsewhere = ("utility", "model", "score", "empty", "index", "validation", *REASONS)
+    of_value = ("utility", "model", "score", "target", "empty", "index", "validation")
+    elsewhere = (*of_value, *REASONS)
     return ", ".join(text for word, text in valuation.setup.items() if word not in elsewhere)
 
 
