@@ -303,6 +303,28 @@ def on_participation(valuation: Valuation) -> list[str]:
     ]
 
 
+def from_one_to_the_next(valuation: Valuation) -> str:
+    """Say between what the values differ whose standard deviation is the spread."""
+    causes = _what_varies(valuation)
+    if len(causes) == 1:
+        draw = "draw of the data" if valuation.estimand_code != "pools" else "draw out of the pools"
+        return f"from one {draw} to the next"
+    return f"from one game to the next, with {', '.join(causes[:-1])} and {causes[-1]}"
+
+
+def _what_varies(valuation: Valuation) -> list[str]:
+    """Name what is random in a game."""
+    pools = valuation.estimand_code == "pools"
+    causes = ["the draws out of the pools" if pools else "the draws of the data"]
+    estimate = valuation.estimate
+    if estimate.takes_part_at_random:
+        in_rounds = "rate_in_games" in estimate.participation
+        causes.append("who is present in each round" if in_rounds else "who takes part")
+    if "training" in valuation.setup:
+        causes.append("the random numbers of the training")
+    return causes
+
+
 def _on_pools(valuation: Valuation) -> list[str]:
     """Say where the errors of games from pools come from, the remedy, and what the sd refers to."""
     if not valuation.estimate.errors.lasting:
