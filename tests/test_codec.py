@@ -23,7 +23,7 @@ from shapband.estimate.presence import PresenceMoments
 from shapband.grouping import Grouping
 from shapband.sampling.rare import RareLabel
 from shapband.sampling.replays import Replays
-from shapband.sampling.shared import Shared
+from shapband.sampling.shared import Held, Shared
 from shapband.sampling.targets import OddLabel
 from shapband.sampling.validation import Validation
 
@@ -157,6 +157,7 @@ def test_a_design_with_all_parts_is_the_same():
         setup={"utility": "made up", "index": "Banzhaf()"},
         distinct_records=np.array([np.nan, 3.5]),
         shared_records=(Shared("north", "süd\n", 3, 4, ("column 'x'",), 0.01, 2.0),),
+        held_rows=(Held("north", 3, 4, ("column 'x'",), 0.01, 2.0),),
         one_label=("north",),
         odd_labels=(OddLabel("east", "-1", "0"),),
         rare_labels=(RareLabel("north", "1", 0, 50, 50, float("nan"), 0),),

@@ -7,6 +7,7 @@ import shapband as sb
 from shapband.errors import ProviderFailed, ProviderLeftOut, SourceError
 from tests.access.flaky import Flaky, X, first, near
 
+ROWS = np.random.default_rng(8).normal(size=(50, X.shape[1]))
 ONCE = sb.Retry(attempts=2, wait=0.001)
 
 
@@ -23,7 +24,7 @@ def after(n):
 def value(sources, leave_out_failing=True, **options):
     providers = [sb.Provider(name, source, ONCE) for name, source in sources.items()]
     options = {"sampling": sb.Fresh(5), "n_games": 24, "seed": 1, **options}
-    utility = options.pop("utility", sb.LinearUtility(X[:50], X[:50].sum(axis=1)))
+    utility = options.pop("utility", sb.LinearUtility(ROWS, ROWS.sum(axis=1)))
     return sb.value(providers, utility, leave_out_failing=leave_out_failing, **options)
 
 

@@ -227,7 +227,7 @@ def test_records_in_memory_are_never_copied_before_the_kernels_see_them():
             seen.extend(drawn.batch for drawn in draws)
             return super().summarise_games(draws)
 
-    play(Peek(X, y), [sb.Provider("a", source), sb.Provider("b", source)])
+    play(Peek(*validation()), [sb.Provider("a", source), sb.Provider("b", source)])
     assert len(seen) == 2
     assert all(batch is source.records for batch in seen)
 

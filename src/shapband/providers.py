@@ -346,7 +346,8 @@ def _with_own_records(provider: Provider) -> Provider:
         raise InvalidInput(
             f"{which} must be as many as its size, {source.size}; received {len(records)}"
         )
-    return replace(provider, source=MemorySource(records, replace=source.replace))
+    held = MemorySource(records, replace=source.replace, target=source.target)
+    return replace(provider, source=held)
 
 
 def _check_features(providers: Sequence[Provider]) -> None:

@@ -109,7 +109,7 @@ def test_a_distant_source_needs_a_size_of_draws_before_it_is_asked() -> None:
     assert distant.asked == 0
 
 
-@pytest.mark.parametrize("function", [sb.plan, sb.bill, sb.next_batch, sb.value])
+@pytest.mark.parametrize("function", [sb.plan, sb.next_batch, sb.value])
 def test_a_warning_about_held_rows_points_to_the_caller(function: Any) -> None:
     with pytest.warns(HeldRows) as warned:
         function(DATA, MODEL, target="stay", validation=DATA["north"][:40], seed=0)

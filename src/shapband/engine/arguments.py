@@ -123,6 +123,7 @@ class Arguments:
         """Utility, value of the empty coalition, index, sampling and solver as strings.
 
         "model" and "score" name the utility's model and score for readers, if they are known.
+        "target" is the column with the targets, if the sources name one and the same.
         "presence" says whether presence was averaged over or drawn, and why. "chosen" is the
         reason why the library chose the solver, if the user named none. "utility_chosen" is the
         reason for the utility, if `utility_for` chose it, and "sampling_chosen" the reason for the
@@ -135,6 +136,7 @@ class Arguments:
         setup = {
             "utility": type(self.utility).__name__,
             **_named_model(self.utility),
+            **_named_target(self.providers),
             "empty": f"v(∅) = {float(self.utility.empty):.6g}{source}",
             "index": steady_repr(self.index),
             "sampling": steady_repr(self.sampling),
@@ -331,6 +333,12 @@ def _named_model(utility: Utility) -> dict[str, str]:
     """Name the model and the score of a utility, if it names them for values of its own class."""
     named = {"model": utility.model_name, "score": utility.score_name}
     return {word: name for word, name in named.items() if name and utility.knows_model}
+
+
+def _named_target(providers: Sequence[Provider]) -> dict[str, str]:
+    """Name the column with the targets, if the sources that know it agree."""
+    known = {one.source.target for one in providers if isinstance(one.source.target, str)}
+    return {"target": known.pop()} if len(known) == 1 else {}
 
 
 def _told(participation: Participation | None, averaging: Averaging) -> dict[str, str]:

@@ -19,7 +19,7 @@ from shapband.checks import steady_repr
 from shapband.engine.arguments import Arguments
 from shapband.engine.blocks import fetched_blocks
 from shapband.engine.chunks import Job, chunk_size, fetched_ahead
-from shapband.engine.copies import find_copies, known_stocks
+from shapband.engine.copies import find_copies, known_stocks, warn_of_held_rows
 from shapband.engine.ending import affordable_games, what_would_help
 from shapband.engine.faults import FaultFinder
 from shapband.engine.folds import cut_at
@@ -116,12 +116,14 @@ def play(
             realisation = given.sampling.prepare(access)
         _warn_of_repeats(realisation.design)
         stocks = known_stocks(given, realisation)
-        shared = find_copies(given, realisation.design, stocks)
+        copies = find_copies(given, realisation.design, stocks)
+        warn_of_held_rows(given, copies.held)
         lacking = find_lacking(given, realisation, stocks)
         _warn_of_unseen(lacking.unseen)
         design = given.completed(
             realisation.design,
-            shared_records=shared,
+            shared_records=copies.shared,
+            held_rows=copies.held,
             one_label=one_label(given.names, stocks),
             odd_labels=odd_labels(given.names, stocks, given.utility.labels),
             rare_labels=lacking.rare,

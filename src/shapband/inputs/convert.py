@@ -11,7 +11,7 @@ from shapband.errors import InvalidInput
 from shapband.inputs.columns import check_columns
 from shapband.inputs.models import check_model, model_utility
 from shapband.inputs.named import Named, named_providers
-from shapband.inputs.overlap import members_of, warn_of_held_rows, warn_of_near_copies
+from shapband.inputs.overlap import members_of, warn_of_near_copies
 from shapband.inputs.tables import is_table
 from shapband.inputs.validation import check_groups, given_rows, hold_out, is_fraction
 from shapband.providers import Group, Provider
@@ -74,8 +74,6 @@ def convert(
             rows = given_rows(validation, target, named)
             _check_rows(rows, named)
         utility = model_utility(utility, rows, score, members_of(players))
-        if held_out is None:
-            warn_of_held_rows(players, rows)
     return Inputs(players, utility, seed, held_out)
 
 

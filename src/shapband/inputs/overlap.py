@@ -1,4 +1,4 @@
-"""Validation rows that a provider holds, which a model would be trained on."""
+"""Copies among providers from whose records validation rows are held out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from shapband._typing import IntArray
-from shapband.checks import printable
 from shapband.errors import HeldRows
 from shapband.providers import Group, Provider
 from shapband.records.batch import Batch
@@ -18,7 +17,6 @@ from shapband.sampling.shared import describe, shared_records
 from shapband.sources.base import MemorySource
 
 _RISK = 1e-4  # accepted probability of tying records that are equal by chance
-_ROWS = "validation"  # stands for the validation rows among the numbers of the providers
 
 
 def members_of(players: Sequence[Provider | Group]) -> list[Provider]:
@@ -72,28 +70,6 @@ def warn_of_near_copies(players: Sequence[Provider | Group], fraction: float) ->
                 f"validation={fraction:g}: {describe(one)}, so some rows are held out and score "
                 "models that are trained on their copies, and values are too high: leave out the "
                 "copies, or pass validation rows that no provider holds",
-                HeldRows,
-                stacklevel=4,
-            )
-
-
-def warn_of_held_rows(players: Sequence[Provider | Group], rows: Batch) -> None:
-    """Warn if many validation rows equal records of a provider, more than chance explains.
-
-    A model that was trained on the rows that score it looks better than it is, and so does the
-    provider that holds them.
-    """
-    known, stocks = _in_memory(players)
-    # Names stand for positions here, because a provider may have any name.
-    names = [f"{at}" for at in range(len(known))]
-    for one in shared_records([*names, _ROWS], [*stocks, rows]):
-        pair = {one.one, one.other}
-        if _ROWS in pair and len(pair) == 2:
-            (at,) = pair - {_ROWS}
-            warnings.warn(
-                f"validation: {one.records:,} different rows equal records of provider "
-                f"{printable(known[int(at)].name)!r}, so the model is trained on rows that score "
-                "it, and values are too high: pass validation rows that no provider holds",
                 HeldRows,
                 stacklevel=4,
             )

@@ -43,7 +43,8 @@ def memory_source(thing: Any, target: Any, where: str) -> MemorySource:
     frame = frame_of(thing, where)
     if frame is None:
         raise InvalidInput(f"{where} must be {KNOWN}; {_instead(thing)}")
-    return MemorySource(records_of_frame(frame, target, where), replace=False)
+    records = records_of_frame(frame, target, where)
+    return MemorySource(records, replace=False, target=str(target))
 
 
 def is_table(thing: Any) -> bool:

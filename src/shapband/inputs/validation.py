@@ -102,8 +102,10 @@ def hold_out(
     def without(provider: Provider) -> Provider:
         source = stocks[provider.name]
         kept = np.setdiff1d(np.arange(source.size), held[provider.name])
-        left = MemorySource(source.records.take(kept), replace=source.replace)
-        return Provider(provider.name, left)
+        left = source.records.take(kept)
+        return Provider(
+            provider.name, MemorySource(left, replace=source.replace, target=source.target)
+        )
 
     left: list[Provider | Group] = [
         Group(one.name, [without(member) for member in one.providers])

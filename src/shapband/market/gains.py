@@ -19,7 +19,7 @@ from shapband.access.journal import PurchaseJournal
 from shapband.access.meter import AccessReport
 from shapband.engine.arguments import Arguments
 from shapband.engine.chunks import Job, chunk_size, fetched_ahead
-from shapband.engine.copies import known_stocks
+from shapband.engine.copies import find_copies, known_stocks, warn_of_held_rows
 from shapband.engine.ending import affordable_games
 from shapband.engine.faults import FaultFinder
 from shapband.engine.play import Progress, Watch
@@ -104,7 +104,11 @@ def play_gains(
         single_threaded_blas(mergeable=given.utility.mergeable),
     ):
         realisation = given.sampling.prepare(access)
-        design = given.completed(realisation.design)
+        copies = find_copies(given, realisation.design, known_stocks(given, realisation))
+        warn_of_held_rows(given, copies.held)
+        design = given.completed(
+            realisation.design, shared_records=copies.shared, held_rows=copies.held
+        )
         cost = realisation.cost + Cost(sum(size > 0 for size in further), sum(further))
         n_games = affordable_games(access, design, cost, given)
         estimator = Estimator(design if design.unseen is None else TwoDraws.after(design))

@@ -31,6 +31,7 @@ from shapband.progress import progress_display
 from shapband.providers import Group, Provider, check_providers
 from shapband.sampling.base import Sampling
 from shapband.sampling.design import Design
+from shapband.sampling.shared import HELD_REMEDY, format_held
 from shapband.utilities.base import Utility
 from shapband.valuation.text import (
     error_causes,
@@ -216,6 +217,8 @@ class NextBatch:
                 f"{self.failures:,} of {self.evaluations:,} coalitions could not be evaluated and "
                 "count with the value given by failed="
             )
+        if held := format_held(self.design.held_rows):
+            notes.append(f"{held}: {HELD_REMEDY}")
         if np.isinf(self.interval()).any():
             notes.append(
                 "unbounded: a gain was the same in all games, which are too few to call it "

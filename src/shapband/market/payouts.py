@@ -15,6 +15,7 @@ from shapband.errors import InvalidInput
 from shapband.indices import SHAPLEY
 from shapband.market.paying.apportion import apportion
 from shapband.market.paying.currencies import decimals_of, is_known
+from shapband.market.paying.grouped import group_note
 from shapband.market.paying.policies import (
     POLICIES,
     Weights,
@@ -24,8 +25,15 @@ from shapband.market.paying.policies import (
 )
 from shapband.market.prices import Amount, check_amount
 from shapband.sampling.distinct import format_repeats
-from shapband.sampling.shared import compared, format_shared
-from shapband.valuation.text import Table, html_table, some_names, table_lines, with_digits
+from shapband.sampling.shared import HELD_REMEDY, compared, format_held, format_shared
+from shapband.valuation.text import (
+    Table,
+    from_one_to_the_next,
+    html_table,
+    some_names,
+    table_lines,
+    with_digits,
+)
 from shapband.valuation.valuation import Valuation
 
 if TYPE_CHECKING:
@@ -109,7 +117,7 @@ class Payouts:
                 f"payout:         {self._money(self.amounts[name])}{sure}",
                 f"rule:           {self.rule}",
                 f"expected value: {value}, 95 % interval {low_text} to {high_text}",
-                f"spread:         {spread} (standard deviation from one draw to the next)",
+                f"spread:         {spread} (standard deviation {from_one_to_the_next(valuation)})",
                 f"records:        {used.records:,} in {used.requests:,} "
                 f"request{'s' * (used.requests != 1)}, {valuation.draw_sizes[at]:,} in a game",
                 f"method:         {valuation.n_games:,} game{'s' * (valuation.n_games != 1)}, "
@@ -136,6 +144,12 @@ class Payouts:
                     else "records of another provider"
                 )
                 yield f"{shared.records:,} records equal {whose}{compared(shared)}"
+        for held in valuation.held_rows:
+            if held.name == name:
+                yield (
+                    f"{held.records:,} of {held.rows:,} validation rows equal its records"
+                    f"{compared(held)}: models are trained on rows that score them"
+                )
 
     def __str__(self) -> str:
         lines = [*self._headline(), "", *table_lines(*self._table())]
@@ -195,7 +209,8 @@ def payouts(
     to the smallest unit of the currency, and the units that are left go to the largest remainders.
     Equal remainders are ordered by a hash of the name, so the amounts do not depend on the order of
     the providers. No provider has to pay: a weight below zero counts as zero, and the others share
-    the amount.
+    the amount. Members of groups are paid by their own values; a note says what the members of each
+    group get together, and what the group is worth as one player.
 
     Parameters
     ----------
@@ -246,14 +261,16 @@ def payouts(
     given = apportion(rest, weights.paid.tolist(), valuation.names) if rest else [0] * n
     money = [Decimal(least + one).scaleb(-decimals) for one in given]
     base = f"{Decimal(least).scaleb(-decimals):,} {currency} to everybody, and the rest "
+    total = Decimal(units).scaleb(-decimals)
+    grouped = group_note(valuation, money, total)
     return Payouts(
         amounts=dict(zip(valuation.names, money, strict=True)),
         standard_error=weights.share_errors() * (rest / 10**decimals),
-        amount=Decimal(units).scaleb(-decimals),
+        amount=total,
         currency=currency,
         policy=policy,
         rule=(base if least else "") + weights.meaning,
-        notes=tuple(_notes(valuation, weights, currency)),
+        notes=(*([grouped] if grouped else []), *_notes(valuation, weights, currency)),
         valuation=valuation,
     )
 
@@ -310,6 +327,9 @@ def _notes(valuation: Valuation, weights: Weights, currency: str) -> Iterator[st
     shared = format_shared(valuation.shared_records)
     if shared:
         yield f"{shared}: a copy is paid for what it was copied from"
+    held = format_held(valuation.held_rows)
+    if held:
+        yield f"{held}: {HELD_REMEDY}"
     if valuation.failures:
         yield f"{valuation.failures:,} coalitions could not be evaluated; failed= gave their value"
     if valuation.stopped_code == "unfinished":

@@ -62,11 +62,11 @@ def alerts_section(valuation: Valuation, status: RunStatus | None) -> Section:
     if valuation.stopped_code in ("pools", "validation"):
         alerts.insert(0, sentence(f"the stopping rule was not met: {valuation.stopped}"))
     nothing = (
-        "Nothing was found: no failed evaluation, no repeated records, no provider of one class "
-        "or with labels of its own, no label that a pool or draw may lack, "
-        "no skewed or constant values, no variance that is not known."
+        "Nothing was found: no failed evaluation, no repeated records, no validation rows among "
+        "the records of a provider, no provider of one class or with labels of its own, no label "
+        "that a pool or draw may lack, no skewed or constant values, no variance that is not known."
     )
-    tables = [*_repeats(valuation), *_copies(valuation)]
+    tables = [*_repeats(valuation), *_copies(valuation), *_held(valuation)]
     lines = [] if alerts else [nothing]
     return Section("alerts", "Points to check", lines=lines, alerts=alerts, tables=tables)
 
@@ -224,6 +224,20 @@ def _copies(valuation: Valuation) -> Iterator[Table]:
             "compared": [shown(compared(pair).strip(" ()") or "as they are") for pair in pairs],
         }  # fmt: skip
         yield Table.of("Equal records", columns)
+
+
+def _held(valuation: Valuation) -> Iterator[Table]:
+    """List the providers that hold validation rows."""
+    found = valuation.held_rows
+    if found:
+        columns: dict[str, Sequence[str]] = {
+            "provider": names_of(one.name for one in found),
+            "validation rows held": [f"{one.records:,}" for one in found],
+            "of": [f"{one.rows:,}" for one in found],
+            "by chance at most": [f"{one.chance:,.1f}" for one in found],
+            "compared": [shown(compared(one).strip(" ()") or "as they are") for one in found],
+        }
+        yield Table.of("Validation rows that providers hold", columns)
 
 
 def _unfinished(valuation: Valuation, status: RunStatus | None) -> str:

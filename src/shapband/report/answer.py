@@ -12,6 +12,7 @@ from markupsafe import Markup
 from shapband.errors import InvalidInput
 from shapband.report.names import named, shown
 from shapband.report.tables import NO_BREAK, number, probability, shortest, without_rounding
+from shapband.valuation.text import from_one_to_the_next
 from shapband.valuation.valued import the_score, whole_of
 
 if TYPE_CHECKING:
@@ -117,14 +118,17 @@ def _ahead(valuation: Valuation, best: int, second: int) -> Markup:
 
 
 def spread_words(valuation: Valuation, at: int) -> Markup:
-    """Say how much the value of a provider changes from one draw to the next."""
+    """Say how much the value of a provider changes from one game to the next, and with what."""
+    between, comma, causes = from_one_to_the_next(valuation).partition(", ")
     deviation = float(valuation.standard_deviation[at])
     if not math.isfinite(deviation):
-        return Markup("How much its value changes from one draw to the next is not known yet.")
-    return Markup(
-        "From one draw of the data to the next, its value changes by {} (one standard deviation); "
-        "this belongs to the data, and more games do not lower it."
-    ).format(number(deviation, deviation / 10))
+        return Markup("How much its value changes {} is not known yet.").format(between)
+    owner = "this belongs to the data, and more games do not lower it"
+    if comma:
+        owner = f"it changes {causes}, and more games do not lower this"
+    return Markup("{}, its value changes by {} (one standard deviation); {}.").format(
+        between[:1].upper() + between[1:], number(deviation, deviation / 10), owner
+    )
 
 
 def meaning(valuation: Valuation, at: int, *, total: bool = True) -> Markup:

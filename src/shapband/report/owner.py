@@ -34,6 +34,7 @@ from shapband.report.payments import own_payout_section
 from shapband.report.section import Section, said, sentence
 from shapband.report.tables import number, probability
 from shapband.report.words import SAMPLINGS, SOLVERS, digest_of, explained, index_words
+from shapband.valuation.text import from_one_to_the_next
 from shapband.valuation.valued import valued
 
 if TYPE_CHECKING:
@@ -176,8 +177,8 @@ def _value_section(valuation: Valuation, at: int) -> Section:
         "values",
         "What it is worth",
         lines=[
-            "Two uncertainties are kept apart. The pale band shows how much the value changes from "
-            "one draw of the data to the next: it is real, and more work does not narrow it. The "
+            "Two uncertainties are kept apart. The pale band shows how much the value changes "
+            f"{from_one_to_the_next(valuation)}: it is real, and more work does not narrow it. The "
             "point and the dark bar are the estimate of the average and its error."
         ],
         legend=legend,

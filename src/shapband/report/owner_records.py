@@ -14,6 +14,7 @@ from shapband.report.purchases import own_gain
 from shapband.report.section import Section, sentence
 from shapband.report.tables import number, percents
 from shapband.sampling.rare import label_caveats
+from shapband.sampling.shared import compared
 from shapband.valuation.text import on_validation
 from shapband.valuation.valued import the_score
 
@@ -116,7 +117,7 @@ def certainty_section(valuation: Valuation, at: int) -> Section:
         "What limits its certainty",
         lines=lines,
         facts=facts,
-        alerts=[*_shape(valuation, at), *_labels(valuation, at)],
+        alerts=[*_held(valuation, at), *_shape(valuation, at), *_labels(valuation, at)],
     )
 
 
@@ -129,6 +130,17 @@ def _about_error(valuation: Valuation, at: int) -> Iterator[str]:
     left = float(endless_half_widths(valuation.estimate, 0.95)[at])
     if left > 0:
         yield f"More games alone reach ±{number(left, left)} at best."
+
+
+def _held(valuation: Valuation, at: int) -> Iterator[str]:
+    """Validation rows among the records of the provider."""
+    for held in valuation.held_rows:
+        if held.name == valuation.names[at]:
+            yield (
+                f"{held.records:,} of {held.rows:,} validation rows equal its records"
+                f"{compared(held)}: models are trained on rows that score them, and its value is "
+                "too high."
+            )
 
 
 def _shape(valuation: Valuation, at: int) -> Iterator[str]:

@@ -20,6 +20,7 @@ from shapband.report.tables import (
     probability,
     without_rounding,
 )
+from shapband.valuation.text import from_one_to_the_next
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,8 +50,8 @@ def values_section(valuation: Valuation) -> Section:
         "values",
         "What each provider is worth",
         lines=[
-            "Two uncertainties are kept apart. The pale band shows how much the value changes from "
-            "one draw of the data to the next: it is real, and more work does not narrow it. The "
+            "Two uncertainties are kept apart. The pale band shows how much the value changes "
+            f"{from_one_to_the_next(valuation)}: it is real, and more work does not narrow it. The "
             "point and the dark bar are the estimate of the average and its error: more games, "
             "larger pools or more validation rows narrow the bar."
         ],

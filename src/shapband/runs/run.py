@@ -56,7 +56,7 @@ Without: TypeAlias = Callable[[Sequence[LeftOut]], Arguments]
 _NOBODY_ABSENT = fingerprint_object(None)
 _UTILITY = "settings or validation rows of the utility"
 # Entries of `setup` for readers: another version of the library may choose other words.
-_WORDS = {"model", "score", *REASONS}
+_WORDS = {"model", "score", "target", *REASONS}
 
 
 def begin(

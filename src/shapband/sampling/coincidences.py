@@ -82,6 +82,14 @@ class Kinds(NamedTuple):
             return np.asarray(self.sizes - others.astype(np.int64))
         return np.bincount(self.owner[self.times == times], minlength=n)
 
+    def of_first(self, n_owners: int) -> Kinds:
+        """The kinds of the first owners, as if there were no others."""
+        if n_owners == len(self.sizes):
+            return self
+        kept = self.owner < n_owners
+        sizes = self.sizes[:n_owners]
+        return Kinds(self.group[kept], self.owner[kept], self.times[kept], sizes)
+
     @property
     def repeats(self) -> IntArray:
         """(n,) records of each owner that equal an earlier one of its own."""
@@ -178,15 +186,20 @@ def _at(keys: IntArray, values: IntArray, wanted: IntArray) -> IntArray:
     return np.where(keys[place] == wanted, values[place], 0)
 
 
-def copied_pairs(kinds: Kinds, risk: float, share: float = REPORTED) -> Pairs:
+def copied_pairs(
+    kinds: Kinds, risk: float, share: float = REPORTED, *, with_last: bool = False
+) -> Pairs:
     """Pairs of owners that share more records than chance explains.
+
+    By default these are pairs of any owners. With `with_last`, they are the pairs of each owner
+    with the last one, however many owners have the same records.
 
     The excess must be more than this share of the records that the smaller owner has exactly once.
     Chance explains at least two equal records (`upper` is 1 or more), so pairs that have fewer than
     three are left out at once; without copies these are nearly all pairs.
     """
     n = len(kinds.sizes)
-    first, second = _side_by_side(kinds)
+    first, second = _beside_last(kinds) if with_last else _side_by_side(kinds)
     keys = kinds.owner[first] * n + kinds.owner[second]
     often = _at_least_three(keys)
     first, second, keys = first[often], second[often], keys[often]
@@ -214,6 +227,15 @@ def _at_least_three(keys: IntArray) -> IntArray:
         return np.empty(0, dtype=np.int64)
     place = np.minimum(np.searchsorted(frequent, keys), len(frequent) - 1)
     return np.flatnonzero(frequent[place] == keys)
+
+
+def _beside_last(kinds: Kinds) -> tuple[IntArray, IntArray]:
+    """Places of all pairs of an owner and the last owner that have the same kind."""
+    last = kinds.owner == len(kinds.sizes) - 1
+    place = np.full(int(kinds.group.max(initial=-1)) + 1, -1)
+    place[kinds.group[last]] = np.flatnonzero(last)
+    others = np.flatnonzero(~last & (place[kinds.group] >= 0))
+    return others, place[kinds.group[others]]
 
 
 def _side_by_side(kinds: Kinds) -> tuple[IntArray, IntArray]:

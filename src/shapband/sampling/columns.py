@@ -55,26 +55,39 @@ class Column:
 
 
 class Stocks:
-    """Records of several providers with the same number of features.
+    """Records of several providers with the same number of features, and validation rows.
 
-    The first column is the target. Columns of data frames are found by their names.
+    The first column is the target. Columns of data frames are found by their names. Validation rows
+    are the last stock. They have no part in what is known about the columns, so that the comparison
+    of the providers is the same with them and without them.
+
+    Parameters
+    ----------
+    batches : the records of each provider
+    rows : validation rows, or None
     """
 
-    def __init__(self, batches: Sequence[Batch]) -> None:
-        self.batches = tuple(batches)
+    def __init__(self, batches: Sequence[Batch], rows: Batch | None = None) -> None:
+        self.batches = tuple(batches) if rows is None else (*batches, rows)
+        self.n_providers = len(batches)
         self._frames: dict[int, tuple[Batch, Any, list[str]]] = {}
-        self.sizes = np.array([len(batch) for batch in batches], dtype=np.int64)
-        names = next((batch.schema.columns for batch in batches if batch.is_frame), None)
+        self.sizes = np.array([len(batch) for batch in self.batches], dtype=np.int64)
+        names = next((batch.schema.columns for batch in self.batches if batch.is_frame), None)
         self._names = names
         features = batches[0].schema.n_features
         words = [str(at) for at in range(features)] if names is None else map(repr, names)
         each = max(_LEAST, _SAMPLE // len(batches))
-        samples = [_evenly(batch, each) for batch in batches]
-        owners = np.repeat(np.arange(len(batches)), [len(sample) for sample in samples])
+        samples = [_evenly(batch, each) for batch in self.batches]
+        owners = np.repeat(np.arange(len(batches)), [len(one) for one in samples[: len(batches)]])
         self.columns = tuple(
-            _described(f"column {name}" if at else "the target", self._parts(samples, at), owners)
+            self._described(f"column {name}" if at else "the target", samples, at, owners)
             for at, name in enumerate(["", *words])
         )
+
+    def _described(self, name: str, samples: Sequence[Batch], at: int, owners: IntArray) -> Column:
+        parts = self._parts(samples, at)
+        numeric = all(part.ndim == 1 and part.dtype.kind == "f" for part in parts)
+        return _described(name, parts[: self.n_providers], owners, numeric=numeric)
 
     def hashes(self, views: Sequence[tuple[BoolArray, int | None]]) -> list[Hashes]:
         """Hashes of all records of all stocks, one stock after the other, for every view.
@@ -150,8 +163,7 @@ def _as_words(values: AnyArray) -> AnyArray:
     return to_words(values.astype(object) if values.dtype.kind == "f" else values)
 
 
-def _described(name: str, parts: Sequence[AnyArray], owners: IntArray) -> Column:
-    numeric = all(part.ndim == 1 and part.dtype.kind == "f" for part in parts)
+def _described(name: str, parts: Sequence[AnyArray], owners: IntArray, *, numeric: bool) -> Column:
     values = np.concatenate(parts if numeric else [_as_words(part) for part in parts])
     codes = _bits(values)
     within = _count_different(_mixed(codes + _mixed(owners.astype(np.uint64))))

@@ -21,7 +21,7 @@ from shapband.records.draws import Choice, DealtRows, RandomRows, Stream
 from shapband.sampling.participation import Participation, who_is_in_rounds, who_is_present
 from shapband.sampling.rare import RareLabel
 from shapband.sampling.replays import Replays
-from shapband.sampling.shared import Shared
+from shapband.sampling.shared import Held, Shared
 from shapband.sampling.targets import OddLabel
 from shapband.sampling.validation import Validation
 from shapband.seeds import Seeds
@@ -51,13 +51,14 @@ class Design:
     replays : what differs when games are played again to split the variance by its causes, or None
     rounds : rounds of training in a game, if participation is drawn for each of them; else 0
     grouping : which providers stand together as one player, or None
-    setup : utility, v(∅), index, sampling, solver and participation as strings, and the reasons
-        for those that the library chose
+    setup : utility, model, score, target column, v(∅), index, sampling, solver and participation as
+        strings, as far as they are known, and the reasons for those that the library chose
     distinct_records : (n,) number of different records in each provider's pool, or without pools
         in its stock, counted up to the size of a draw; NaN for providers whose number is not known,
         None if no number is known
     shared_records : pairs of providers with many records in common, and providers that repeat
         their own
+    held_rows : providers that hold validation rows
     one_label : providers whose records all have the same target, such as one class, unless all
         records have it
     odd_labels : providers with a label of their own instead of one that all others have
@@ -91,6 +92,7 @@ class Design:
     setup: Mapping[str, str] = field(default_factory=dict)
     distinct_records: FloatArray | None = None
     shared_records: tuple[Shared, ...] = ()
+    held_rows: tuple[Held, ...] = ()
     one_label: tuple[str, ...] = ()
     odd_labels: tuple[OddLabel, ...] = ()
     rare_labels: tuple[RareLabel, ...] = ()
@@ -178,6 +180,6 @@ class Design:
 
 
 def plain_design(document: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what older versions do not know from the document of a design without rounds."""
-    unsaid = {"rounds": 0, "replays": None}
+    """Leave out what older versions do not know from the document of a design that has none."""
+    unsaid: dict[str, object] = {"rounds": 0, "replays": None, "held_rows": []}
     return {key: part for key, part in document.items() if key not in unsaid or part != unsaid[key]}

@@ -55,6 +55,8 @@ class Source(WithFacts, ABC):
     version : a string that changes with the records, such as the name of a snapshot, an ETag or a
         digest; an attribute or a property. Runs store it and compare it when they are resumed.
         None if it is not known: then runs cannot detect that records changed
+    target : the name of the column with the targets, or None if there is none or it is not known.
+        `compare` does not test valuations of different columns
 
     Examples
     --------
@@ -68,6 +70,7 @@ class Source(WithFacts, ABC):
     concurrent: int = 1
     together: int = 1
     version: str | None = None
+    target: str | None = None
 
 
 class FiniteSource(Source):
@@ -123,8 +126,9 @@ class MemorySource(FiniteSource):
     schema: Schema
     records: Batch
 
-    def __init__(self, records: Batch, *, replace: bool) -> None:
+    def __init__(self, records: Batch, *, replace: bool, target: str | None = None) -> None:
         self.records = records
+        self.target = target
         self.size = len(records)
         self.schema = records.schema
         self.replace = replace

@@ -52,6 +52,7 @@ class _Delayed(Source):
         self.concurrent = concurrent
         self.together = inner.together
         self.schema = inner.schema
+        self.target = inner.target
 
     @property
     def version(self) -> str | None:  # type: ignore[override]

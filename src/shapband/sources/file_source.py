@@ -111,7 +111,7 @@ class FileSource(FiniteSource):
         _check_features(asked.features)
         conditions = check_conditions(asked.where, _OWNER)
         features, target = asked.features, asked.target
-        self.replace = asked.replace
+        self.replace, self.target = asked.replace, asked.target
         self._copy = asked.copy
         self._lock = threading.Lock()
         with _before_requests():

@@ -71,4 +71,5 @@ class FrameSource(MemorySource):
     """
 
     def __init__(self, frame: Any, target: str, *, replace: bool = False) -> None:
-        super().__init__(records_of_frame(frame, target, "FrameSource"), replace=replace)
+        records = records_of_frame(frame, target, "FrameSource")
+        super().__init__(records, replace=replace, target=str(target))

@@ -24,7 +24,7 @@ from shapband.estimate.differences import (
 )
 from shapband.estimate.joint import Statistic, student_interval, two_sided_p
 from shapband.printing import Printed, PrintsTable, p_text, with_digits
-from shapband.valuation.estimands import different_estimands, same_draws
+from shapband.valuation.estimands import differ, different_estimands, same_draws
 from shapband.valuation.text import REASONS
 from shapband.valuation.valuation import Valuation
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 LABELS = ("first", "second")
 _WIDEST_LABEL = 20  # characters of a label that still names a column of the printed table
+_REASONS_OF_THEIR_OWN = ("index", "score", "target")  # if they differ, nothing is tested
 LEVEL = 0.95  # a difference is beyond chance if its adjusted p-value is below 1 - LEVEL
 
 
@@ -179,9 +180,11 @@ def compare(first: Valuation, second: Valuation, *, labels: Sequence[str] = LABE
     include the errors that are due to the choice of the pools and of the validation rows; if both
     valuations have the same validation rows, in the same order, their effects cancel.
 
-    Valuations that estimate different things, such as draws of different sizes, are not tested: no
-    provider is flagged, and a note says why. `Stratified` chooses other draw sizes for other pools;
-    play the second valuation with ``sb.Pooled(n_pool, first.sizes_by_name)`` instead.
+    Valuations that estimate different things, such as parts of another score, values about another
+    target, or draws of different sizes, are not tested: no provider is flagged, and a note says
+    why. Another model under the same score is tested, with a note. `Stratified` chooses other draw
+    sizes for other pools; play the second valuation with
+    ``sb.Pooled(n_pool, first.sizes_by_name)`` instead.
 
     Parameters
     ----------
@@ -334,7 +337,7 @@ def _notes(
     labels: tuple[str, str],
 ) -> Iterator[str]:
     for word, setting in one.setup.items():
-        if word not in ("index", *REASONS) and other.setup.get(word, setting) != setting:
+        if word not in (*_REASONS_OF_THEIR_OWN, *REASONS) and differ(one.setup, other.setup, word):
             yield f"note: the {word} differs: {setting} and {other.setup[word]}"
     common = set(names)
     for label, mine in zip(labels, (one, other), strict=True):

@@ -251,6 +251,11 @@ def check_design(design: Design) -> None:
             raise ValueError("shared_records name an unknown provider")
         _check_bounds([pair.records - 1, pair.smaller - 1], "a count")
         _check_bounds([pair.rounded, 0.0 if pair.chance is None else pair.chance], "an amount")
+    for held in design.held_rows:
+        if held.name not in names:
+            raise ValueError("held_rows name an unknown provider")
+        _check_bounds([held.records - 1, held.rows - held.records], "a count")
+        _check_bounds([held.rounded, held.chance], "an amount")
     if design.validation is not None:
         _check_bounds(design.validation[:3], "a count")
     grouping = design.grouping

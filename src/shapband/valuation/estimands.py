@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from shapband._typing import FloatArray, IntArray
 from shapband.sampling.sizes import format_sizes
 from shapband.valuation.valuation import Valuation
+from shapband.valuation.valued import method_of_value
 
 # Draws with replacement from pools of 240 and 250 hold 53.1 and 53.4 different records of 60. Such
 # small differences come from stocks that grow, and change values by less than usual errors.
@@ -18,10 +19,10 @@ _SAME_DISTINCT = 0.02
 def different_estimands(one: Valuation, other: Valuation, names: Sequence[str]) -> tuple[str, ...]:
     """Say why the values of these providers have different expectations; empty if they do not.
 
-    A change of the records, the utility or the validation rows is no reason: it is what a
-    comparison is to show.
+    A change of the records, the model or the validation rows is no reason: it is what a comparison
+    is to show.
     """
-    reasons = []
+    reasons = _different_worth(one.setup, other.setup)
     if one.index != other.index:
         reasons.append(
             f"the valuations compute different indices, {one.index} and {other.index}: use one of "
@@ -33,6 +34,58 @@ def different_estimands(one: Valuation, other: Valuation, names: Sequence[str]) 
         reasons.append("the providers are in different groups: use the same groups")
     draws = _different_draws(one, other, names)
     return (*reasons, draws) if draws else tuple(reasons)
+
+
+def _different_worth(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
+    """Say why coalitions of two valuations are worth different things: score, target or v(∅).
+
+    Another model under the same score is no reason. If a valuation does not name its score, what
+    else is known of its utility must be equal.
+    """
+    reasons = []
+    if "score" in one and "score" in other:
+        if one["score"] != other["score"]:
+            reasons.append(
+                f"the values are parts of different scores, {one['score']} and {other['score']}: "
+                "use the same score for both"
+            )
+    elif any(differ(one, other, word) for word in ("utility", "model")):
+        reasons.append(
+            f"the values are those of {method_of_value(one)} and of {method_of_value(other)}, "
+            "which do not both name a score: use the same utility, or utilities that name their "
+            "score"
+        )
+    if differ(one, other, "target"):
+        reasons.append(
+            f"the values are about different targets, {one['target']!r} and {other['target']!r}: "
+            "use the same column, or give columns that mean the same one name"
+        )
+    if differ(one, other, "empty") and not _same_nobody(one["empty"], other["empty"]):
+        reasons.append(
+            f"a coalition of nobody is worth different things, {one['empty']} and "
+            f"{other['empty']}, which moves all values: use the same empty= for both"
+        )
+    return reasons
+
+
+def differ(one: Mapping[str, str], other: Mapping[str, str], word: str) -> bool:
+    """Whether two setups have different entries; an entry that one lacks is not known."""
+    return word in one and word in other and one[word] != other[word]
+
+
+def _same_nobody(one: str, other: str) -> bool:
+    """Whether two descriptions of v(∅) mean the same number, or the score of the same model.
+
+    Examples
+    --------
+    >>> _same_nobody("v(∅) = 0.41 (a dummy model)", "v(∅) = 0.43 (a dummy model)")
+    True
+    >>> _same_nobody("v(∅) = 0", "v(∅) = 0.43 (a dummy model)")
+    False
+    """
+    number, _, model = one.partition(" (")
+    other_number, _, other_model = other.partition(" (")
+    return number == other_number or model == other_model != ""
 
 
 def same_draws(one: Valuation, other: Valuation) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from shapband._typing import FloatArray, IntArray
 from shapband.sampling.design import Design
-from shapband.sampling.shared import Shared
+from shapband.sampling.shared import Held, Shared
 
 
 class DesignFacts:
@@ -80,3 +80,12 @@ class DesignFacts:
         memory or in pools; columns such as an identifier, and last digits, may differ.
         """
         return self.design.shared_records
+
+    @property
+    def held_rows(self) -> tuple[Held, ...]:
+        """Providers that hold validation rows, so that models are trained on what scores them.
+
+        More than a third of the different validation rows, or of the different records of the
+        provider if it has fewer, are equal beyond chance, in stocks that are in memory or in pools.
+        """
+        return self.design.held_rows

@@ -26,7 +26,7 @@ class ProviderValue(PrintsTable):
     expectation : estimate of E[φ]
     standard_error : standard error of the expectation
     interval : 95 % confidence interval of the expectation
-    standard_deviation : of the value, from one draw to the next; NaN if `variance` is negative
+    standard_deviation : of the value, from one game to the next; NaN if `variance` is negative
     variance : estimate of Var(φ); it may be negative by chance
     variance_interval : 95 % confidence interval of the variance
     share : part of the total of all expectations; NaN if the total may be zero

@@ -22,7 +22,7 @@ from shapband.valuation.compare import (
     check_valuations,
     common_names,
 )
-from shapband.valuation.estimands import different_estimands
+from shapband.valuation.estimands import differ, different_estimands
 from shapband.valuation.valuation import Valuation
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def compare_series(
         standard_error=np.stack([one.found.standard_error for one in changes]),
         interval=np.stack([change - half, change + half], axis=2),
         beyond_chance=(np.abs(change) > half) & comparable[:, None],
-        notes=_notes(labels, series, names, reasons),
+        notes=_notes(labels, pairs, names, reasons),
         tested=comparable,
     )
 
@@ -254,7 +254,7 @@ def _expectations(valuation: Valuation, names: Sequence[str]) -> FloatArray:
 
 def _notes(
     labels: Sequence[str],
-    series: Sequence[Valuation],
+    pairs: Sequence[tuple[Valuation, Valuation]],
     names: Sequence[str],
     reasons: Sequence[Sequence[str]],
 ) -> tuple[str, ...]:
@@ -263,7 +263,12 @@ def _notes(
         for label, each in zip(labels[1:], reasons, strict=True)
         for reason in each
     ]
-    everybody = dict.fromkeys(name for one in series for name in one.names)
+    notes += [
+        f"note: the model of {label} differs: {one.setup['model']} and {other.setup['model']}"
+        for label, (one, other) in zip(labels[1:], pairs, strict=True)
+        if differ(one.setup, other.setup, "model")
+    ]
+    everybody = dict.fromkeys(name for pair in pairs for one in pair for name in one.names)
     alone = [name for name in everybody if name not in set(names)]
     if alone:
         notes.append(f"note: left out, because not all valuations have them: {', '.join(alone)}")

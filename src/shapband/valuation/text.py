@@ -23,7 +23,7 @@ from shapband.printing import table_lines as table_lines
 from shapband.printing import with_digits as with_digits
 from shapband.sampling.distinct import REMEDY, format_repeats
 from shapband.sampling.rare import label_caveats
-from shapband.sampling.shared import format_shared
+from shapband.sampling.shared import HELD_REMEDY, format_held, format_shared
 from shapband.sampling.targets import format_odd_labels
 from shapband.valuation.valued import loss_caveat, method_of_value
 
@@ -168,7 +168,8 @@ def _value(valuation: Valuation) -> str:
 
 def _method(valuation: Valuation) -> str:
     """Sampling, solver and participation; value, index and reasons have lines of their own."""
-    elsewhere = ("utility", "model", "score", "empty", "index", "validation", *REASONS)
+    of_value = ("utility", "model", "score", "target", "empty", "index", "validation")
+    elsewhere = (*of_value, *REASONS)
     return ", ".join(text for word, text in valuation.setup.items() if word not in elsewhere)
 
 
@@ -239,6 +240,9 @@ def caveats(valuation: Valuation) -> list[tuple[str, ...]]:
     shared = format_shared(valuation.shared_records)
     if shared:
         found.append((f"{shared}: a copy takes value from what it was copied from",))
+    held = format_held(valuation.held_rows)
+    if held:
+        found.append((held, HELD_REMEDY))
     odd = format_odd_labels(valuation.odd_labels)
     if odd:
         found.append((odd, "a model treats them as a separate class: use the same labels"))
@@ -298,6 +302,28 @@ def on_participation(valuation: Valuation) -> list[str]:
         f"variance: {100 * own:.0f} % from the provider's own presence, {100 * (1 - own):.0f} % "
         "from the data and the others"
     ]
+
+
+def from_one_to_the_next(valuation: Valuation) -> str:
+    """Say between what the values differ whose standard deviation is the spread."""
+    causes = _what_varies(valuation)
+    if len(causes) == 1:
+        draw = "draw of the data" if valuation.estimand_code != "pools" else "draw out of the pools"
+        return f"from one {draw} to the next"
+    return f"from one game to the next, with {', '.join(causes[:-1])} and {causes[-1]}"
+
+
+def _what_varies(valuation: Valuation) -> list[str]:
+    """Name what is random in a game."""
+    pools = valuation.estimand_code == "pools"
+    causes = ["the draws out of the pools" if pools else "the draws of the data"]
+    estimate = valuation.estimate
+    if estimate.takes_part_at_random:
+        in_rounds = "rate_in_games" in estimate.participation
+        causes.append("who is present in each round" if in_rounds else "who takes part")
+    if "training" in valuation.setup:
+        causes.append("the random numbers of the training")
+    return causes
 
 
 def _on_pools(valuation: Valuation) -> list[str]:

@@ -56,7 +56,7 @@ def test_a_statement() -> None:
         f"payout:         2,500.00 EUR ± {paid.standard_error[0]:.2f} (standard error)",
         "rule:           proportional to the expected values",
         "expected value: 2.00, 95 % interval 1.54 to 2.46",
-        "spread:         1.03 (standard deviation from one draw to the next)",
+        "spread:         1.03 (standard deviation from one draw of the data to the next)",
         "records:        10 in 1 request, 10 in a game",
         "method:         20 games, seed 0",
     ]
@@ -70,7 +70,7 @@ def test_a_statement_after_one_game() -> None:
         "payout:         75.00 EUR",
         "rule:           proportional to the expected values",
         "expected value: 3.00000, 95 % interval not known to not known",
-        "spread:         not known (standard deviation from one draw to the next)",
+        "spread:         not known (standard deviation from one draw of the data to the next)",
         "records:        10 in 1 request, 10 in a game",
         "method:         1 game, seed 0",
     ]

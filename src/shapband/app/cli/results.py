@@ -155,7 +155,7 @@ def plot(
     """Draw a valuation.
 
     The forest plot shows for each provider the expectation with its error, and beside it the
-    spread of the value from one draw to the next.
+    spread of the value from one game to the next.
     """
     _valuation(run).plot.save(out, picture)
 

@@ -189,7 +189,8 @@ def comparison_json(comparison: Comparison) -> str:
     ]
     notes = list(comparison.notes)
     document = {**dict(zip(("first", "second"), comparison.labels, strict=True)), "providers": rows}
-    return json_text(document | {"paired_games": comparison.paired_games, "notes": notes})
+    about = {"tested": comparison.tested, "paired_games": comparison.paired_games, "notes": notes}
+    return json_text(document | about)
 
 
 def series_json(found: SeriesComparison) -> str:
@@ -198,6 +199,7 @@ def series_json(found: SeriesComparison) -> str:
         "since": found.since,
         "level": found.level,
         "changes": rows_of(found.to_frame().reset_index()),
+        "tested": dict(zip(found.labels[1:], found.tested.tolist(), strict=True)),
         "notes": list(found.notes),
     }
     return json_text(document)

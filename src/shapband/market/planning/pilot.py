@@ -19,7 +19,7 @@ from shapband.access.access import Access, is_distant
 from shapband.access.budget import Cost
 from shapband.access.held import HeldPurchases
 from shapband.engine.arguments import Arguments
-from shapband.engine.copies import find_copies, known_stocks
+from shapband.engine.copies import find_copies, known_stocks, warn_of_held_rows
 from shapband.engine.play import Watch
 from shapband.engine.rare import count_labels, find_lacking
 from shapband.engine.workers.local import single_threaded_blas
@@ -36,7 +36,7 @@ from shapband.sampling.design import Design
 from shapband.sampling.fresh import Fresh
 from shapband.sampling.pooled import Pooled
 from shapband.sampling.rare import LabelCounts, RareLabel
-from shapband.sampling.shared import Shared
+from shapband.sampling.shared import Copies
 from shapband.sampling.sizes import DrawSize, draw_sizes, pool_sizes, stock_of
 from shapband.solvers.base import Solution
 
@@ -65,7 +65,7 @@ class Pilot:
     probes : measurements of every family of solvers
     fold_seconds, pool_fold_seconds : time to add a game to the sums, without and with pools
     requests : how long the sources take to answer
-    shared : copies among the records that were bought or are in memory
+    copies : copies among the records that were bought or are in memory, and the validation rows
     labels : labels of the providers whose records were bought or are in memory
     unseen_labels : as in `Design`, for draws from the sources
     purchases : the records that were bought
@@ -82,7 +82,7 @@ class Pilot:
     fold_seconds: float
     pool_fold_seconds: float
     requests: RequestTimes
-    shared: tuple[Shared, ...]
+    copies: Copies
     labels: tuple[LabelCounts, ...]
     unseen_labels: tuple[RareLabel, ...]
     purchases: HeldPurchases
@@ -203,7 +203,8 @@ def run_pilot(
         with access.preparing():
             realisation = given.sampling.prepare(access)
         known = known_stocks(given, realisation)
-        shared = find_copies(given, realisation.design, known)
+        copies = find_copies(given, realisation.design, known)
+        warn_of_held_rows(given, copies.held)
         lacking = find_lacking(given, realisation, known, from_sources=True)
         bench = Bench(given, realisation, access)
         probes = probe(bench, families, limit / 2)
@@ -232,7 +233,7 @@ def run_pilot(
         fold_seconds=fold_seconds,
         pool_fold_seconds=pool_fold_seconds,
         requests=replace(times, handling=handling),
-        shared=shared,
+        copies=copies,
         labels=tuple(count_labels(given, known)),
         unseen_labels=lacking.unseen,
         purchases=held,

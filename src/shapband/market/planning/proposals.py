@@ -24,7 +24,7 @@ from shapband.progress import duration, progress_display
 from shapband.sampling.base import Sampling
 from shapband.sampling.participation import Participation
 from shapband.sampling.rare import label_caveats, rare_labels
-from shapband.sampling.shared import format_shared
+from shapband.sampling.shared import HELD_REMEDY, format_held, format_shared
 from shapband.sampling.sizes import format_sizes
 from shapband.solvers.base import Solver
 from shapband.valuation.text import Table, html_table, table_lines
@@ -300,12 +300,14 @@ class Proposals:
         return header, [_cells(row, row is self.recommended) for row in self.rows]
 
     def _notes(self) -> list[str]:
-        pilot, shared = self.pilot, format_shared(self.pilot.shared)
+        pilot, copies = self.pilot, self.pilot.copies
+        shared, held = format_shared(copies.shared), format_held(copies.held)
         return [
             f"{_MARK}{self.reason}",
             *(f"out of reach: {printable(one.method)}: {printable(one.reason)}"
               for one in self.out_of_reach),
             *([f"{shared}: a copy takes value from what it was copied from"] if shared else []),
+            *([f"{held}: {HELD_REMEDY}"] if held else []),
             *("; ".join(caveat) for caveat in self._label_caveats()),
             f"pilot:   {pilot.cost.records:,} records in {pilot.cost.requests:,} requests, "
             f"{pilot.n_games:,} games, {pilot.seconds:.2f} s; included in every row",

@@ -124,7 +124,7 @@ class SQLSource(FiniteSource):
         concurrent: int,
     ) -> None:
         self.concurrent = check_whole("SQLSource: concurrent", concurrent, 1)
-        self.replace = replace
+        self.replace, self.target = replace, target
         self.together = _TOGETHER.get(relation.database.kind, 1)
         self._relation = relation
         self._key = key
