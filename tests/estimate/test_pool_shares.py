@@ -62,7 +62,7 @@ def test_absent_providers_leave_no_evidence_in_shuffles() -> None:
     providers = [sb.Provider(name, sb.ArraySource(X, X @ [1.0, 2.0, 0.5])) for name in "abc"]
     found = sb.value(
         providers,
-        sb.LinearUtility(X[:50], X[:50] @ [1.0, 2.0, 0.5]),
+        sb.LinearUtility(X[:50] + 1, (X[:50] + 1) @ [1.0, 2.0, 0.5]),
         sampling=sb.Pooled(100, 20, replace=False),
         participation=sb.MarkovChain(join=0.6, stay=0.7),
         n_games=40,

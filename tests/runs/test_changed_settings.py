@@ -87,10 +87,11 @@ def test_a_changed_global_is_refused(tmp_path, monkeypatch):
 
 def test_a_model_that_is_fitted_anew_may_have_been_fitted_before(tmp_path):
     model = Ridge()
-    utility = sb.EstimatorUtility(model, X, Y)
+    rows = X + 1, Y
+    utility = sb.EstimatorUtility(model, *rows)
     sb.value(PROVIDERS, utility, run=tmp_path / "run", **OPTIONS)
     model.fit(X, Y)
-    again = sb.EstimatorUtility(model, X, Y)
+    again = sb.EstimatorUtility(model, *rows)
     sb.value(PROVIDERS, again, run=tmp_path / "run", **OPTIONS)
 
 

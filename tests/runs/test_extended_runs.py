@@ -184,6 +184,7 @@ POOLS = {
 
 
 @pytest.mark.filterwarnings("ignore::shapband.errors.RepeatedRecords")
+@pytest.mark.filterwarnings("ignore::shapband.errors.HeldRows")
 @pytest.mark.parametrize("case", POOLS)
 def test_larger_pools_give_the_bits_of_a_direct_run(tmp_path, case):
     before, after = POOLS[case]["sampling"]

@@ -14,11 +14,11 @@ import shapband as sb
 from shapband.errors import InvalidInput, ProviderFailed, ProviderLeftOut, RunDamaged
 from shapband.runs.solved import StoredGames
 from shapband.runs.store import RunStore
-from tests.access.flaky import Flaky, X, near
+from tests.access.flaky import Flaky, near
 from tests.app.cli.test_cli import called
 from tests.runs.test_extended_runs import bits, bought_twice
 from tests.runs.test_kill import FORKS
-from tests.test_leaving_out import ONCE, after
+from tests.test_leaving_out import ONCE, ROWS, after
 
 SAMPLINGS = {
     "fresh": sb.Fresh(5),
@@ -31,7 +31,7 @@ SAMPLINGS = {
 def value(sources, run=None, leave_out_failing=True, **options):
     providers = [sb.Provider(name, source, ONCE) for name, source in sources.items()]
     options = {"sampling": sb.Fresh(5), "n_games": 24, "seed": 1, "chunk_size": 4, **options}
-    utility = sb.LinearUtility(X[:50], X[:50].sum(axis=1))
+    utility = sb.LinearUtility(ROWS, ROWS.sum(axis=1))
     options |= {"run": run, "leave_out_failing": leave_out_failing}
     return sb.value(providers, utility, **options)
 
@@ -179,7 +179,7 @@ def test_groups_and_the_default_solver_follow(tmp_path):
         return [sb.Group("east", east), sb.Provider("c", near(1.0)), sb.Provider("d", near(2.0))]
 
     arguments = {"sampling": sb.Fresh(5), "n_games": 24, "seed": 3, "leave_out_failing": True}
-    utility = sb.LinearUtility(X[:50], X[:50].sum(axis=1))
+    utility = sb.LinearUtility(ROWS, ROWS.sum(axis=1))
     with pytest.warns(ProviderLeftOut):
         found = sb.value(players(), utility, run=tmp_path / "run", **arguments)
     assert found.names == ("a", "c", "d")

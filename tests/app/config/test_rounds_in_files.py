@@ -25,14 +25,14 @@ providers = [
 sampling = {{ kind = "fresh", n_sample = 5 }}
 participation = {{ {participation} }}
 utility = {{ kind = "federated", model = "linear", rounds = 2, learning_rate = 0.1, \
-validation = {{ kind = "csv", path = "a.csv", target = "y" }} }}
+validation = {{ kind = "csv", path = "rows.csv", target = "y" }} }}
 """
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     rng = np.random.default_rng(0)
-    for name in "ab":
+    for name in ("a", "b", "rows"):
         frame = pd.DataFrame(rng.normal(size=(20, 2)), columns=["x", "z"])
         frame["y"] = frame["x"] + rng.normal(size=20)
         frame.to_csv(tmp_path / f"{name}.csv", index=False)
