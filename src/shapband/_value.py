@@ -140,7 +140,8 @@ def value(
         with the result of a run that had these arguments from the start; if another argument
         differs, an error names it. `load` and the command line read the directory
     ask_again : with `run`, repeat requests whose answers could not be used. Such answers are paid
-        for, so a run does not repeat the requests by itself
+        for, so a run does not repeat the requests by itself. It also allows that the code of a
+        source was corrected
     leave_out_failing : what happens if the requests to a provider fail for good, after the attempts
         of its `Retry`. False stops with an error that names it. True begins the games anew without
         this provider: the valuation is the one of the other providers, and says so. Records bought

@@ -85,11 +85,22 @@ def learn(thing: object) -> None:
     '401: *** is wrong'
     """
     for name, text in _strings(thing, "", 0):
-        if _SENSITIVE.search(name):
+        if is_sensitive(name):
             _register(text)
         else:
             for part in _parts(text):
                 _register(part)
+
+
+def is_sensitive(name: str) -> bool:
+    """Whether an attribute, key or variable of this name is taken to hold a secret.
+
+    Examples
+    --------
+    >>> is_sensitive("API_KEY"), is_sensitive("keys")
+    (True, False)
+    """
+    return _SENSITIVE.search(name) is not None
 
 
 def hide(text: str) -> str:

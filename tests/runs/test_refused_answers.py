@@ -10,11 +10,23 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 from typer.testing import CliRunner
 
 import shapband as sb
 from shapband.app.cli.app import app
-from shapband.errors import RunDamaged, RunError, SourceError
+from shapband.errors import (
+    EvaluationError,
+    ProviderLeftOut,
+    RunDamaged,
+    RunError,
+    SourceError,
+)
 
 SIZE = 5
 
@@ -167,6 +179,171 @@ def test_a_stored_answer_that_was_refused_is_part_of_the_chain(tmp_path):
     connection.close()
     with pytest.raises(RunDamaged, match="missing"):
         sb.load(run).verify()
+
+
+# Answers that can be read, but not used by the utility.
+
+FRAME = pd.DataFrame(np.random.default_rng(5).normal(size=(100, 2)), columns=["a", "b"])
+SUMS = FRAME["a"].to_numpy() - FRAME["b"].to_numpy()
+
+
+class Shop(sb.FiniteSource):
+    """Its third answer lacks one cell, unless it is healthy."""
+
+    size = len(FRAME)
+
+    def __init__(self, healthy, waits=True, wrong=3):
+        self.healthy, self.waits, self.wrong, self.asked = healthy, waits, wrong, 0
+
+    def take(self, rows):
+        self.asked += 1
+        frame = FRAME.iloc[rows].reset_index(drop=True)
+        if self.asked == self.wrong and not self.healthy:
+            frame.loc[2, "a"] = np.nan
+        return frame, SUMS[rows]
+
+
+def shop(source, run, utility=None, sampling=None, **options):
+    near = sb.FrameSource(FRAME.assign(y=SUMS), "y")
+    others = [sb.Provider("near", near), sb.Provider("far", sb.with_delay(near, 0))]
+    return sb.value(
+        [sb.Provider("shop", source), *others],
+        sb.LinearUtility(FRAME, SUMS) if utility is None else utility,
+        sampling=sb.Fresh(SIZE) if sampling is None else sampling,
+        n_games=options.pop("n_games", 6),
+        seed=0,
+        run=run,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize(
+    ("sampling", "wrong", "records"),
+    [(sb.Fresh(SIZE), 3, SIZE), (sb.Pooled(12, SIZE), 1, 12)],
+    ids=["fresh", "pools"],
+)
+@pytest.mark.parametrize(
+    "utility",
+    [
+        sb.LinearUtility(FRAME, SUMS),
+        sb.NeighborUtility(FRAME, SUMS),
+        sb.EstimatorUtility(Ridge(), FRAME, SUMS),
+    ],
+    ids=lambda utility: type(utility).__name__,
+)
+def test_an_answer_that_the_utility_cannot_take_is_refused(
+    tmp_path, utility, sampling, wrong, records, waits
+):
+    run, given = tmp_path / "run", {"utility": utility, "sampling": sampling}
+    with pytest.raises(SourceError, match="provider 'shop': column 'a' holds missing"):
+        shop(Shop(False, waits, wrong), run, **given)
+    (answer,) = sb.load(run).status.refused
+    assert (answer.provider, answer.records, answer.asked_again) == ("shop", records, False)
+    healthy = Shop(True, waits)
+    with pytest.raises(RunError, match=r"cannot be used: column 'a'.*--ask-again"):
+        shop(healthy, run, **given)
+    assert healthy.asked == 0
+    bought = sb.load(run).ledger.query("outcome == 'received'")
+    resumed = shop(healthy, run, **given, ask_again=True)
+    direct = shop(Shop(True, waits), None, **given)
+    assert resumed.games.tobytes() == direct.games.tobytes()
+    used, spent = (found.access.by_provider for found in (resumed, direct))
+    assert used["shop"].records == spent["shop"].records + records
+    assert used["far"].records == spent["far"].records
+    earlier = sum(names == ("shop",) for names in map(tuple, bought.providers))
+    assert healthy.asked + earlier == spent["shop"].requests
+    sb.load(run).verify()
+
+
+def test_a_provider_whose_answer_the_utility_cannot_take_is_left_out(tmp_path):
+    with pytest.warns(ProviderLeftOut, match="column 'a' holds missing"):
+        found = shop(Shop(False), tmp_path / "run", leave_out_failing=True)
+    assert found.names == ("near", "far")
+    assert sb.load(tmp_path / "run").status.refused[0].records == SIZE
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeRegressor(random_state=0),
+        make_pipeline(SimpleImputer(), Ridge()),
+        make_pipeline(StandardScaler(), SimpleImputer(), Ridge()),
+        make_pipeline(make_column_transformer((SimpleImputer(), ["a", "b"])), Ridge()),
+    ],
+    ids=["tree", "imputer", "scaler", "columns"],
+)
+def test_models_that_take_missing_values_get_them(tmp_path, model):
+    utility = sb.EstimatorUtility(model, FRAME, SUMS)
+    assert shop(Shop(False), tmp_path / "run", utility).n_games == 6
+    assert sb.load(tmp_path / "run").status.refused == ()
+
+
+def test_a_model_with_a_value_for_failed_fits_gets_missing_values(tmp_path):
+    utility = sb.EstimatorUtility(Ridge(), FRAME, SUMS, failed=0.0)
+    assert shop(Shop(False), tmp_path / "run", utility).failures > 0
+
+
+def test_a_check_of_records_that_fails_itself_does_not_refuse_them(tmp_path):
+    class Broken(sb.LinearUtility):
+        def check_batch(self, batch):
+            if len(batch) != len(FRAME):
+                raise KeyError("a mistake in the check")
+
+    with pytest.raises(EvaluationError, match="check_batch failed for provider"):
+        shop(Shop(True), tmp_path / "run", Broken(FRAME, SUMS))
+    assert sb.load(tmp_path / "run").status.refused == ()
+
+
+DATABASE = """
+n_games = 6
+seed = 0
+sampling = { kind = "fresh", n_sample = 20 }
+utility = { kind = "linear", validation = { kind = "csv", path = "v.csv", target = "y" } }
+
+[[providers]]
+[providers.source]
+kind = "sql"
+url = "sqlite:///shop.db"
+table = "sales"
+key = "id"
+target = "y"
+by = "site"
+"""
+
+
+def test_a_null_in_a_database_is_refused_and_asked_again_after_an_update(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = FRAME.assign(y=SUMS, id=range(100), site=["north", "south"] * 50)
+    frame[["a", "b", "y"]].to_csv("v.csv", index=False)
+    whole = frame["a"].tolist()
+    frame.loc[frame.index % 7 == 0, "a"] = np.nan
+    with sqlite3.connect("shop.db") as database:
+        frame.to_sql("sales", database, index=False)
+    (tmp_path / "shop.toml").write_text(DATABASE)
+
+    def shapband(*arguments):
+        return CliRunner().invoke(app, list(arguments))
+
+    begun = shapband("run", "shop.toml", "--out", "q", "--quiet")
+    assert begun.exit_code == 1
+    assert "column 'a' holds missing" in begun.output
+    again = shapband("resume", "q", "--quiet")
+    assert again.exit_code == 1
+    assert "--ask-again" in again.output
+    with sqlite3.connect("shop.db") as database:
+        database.executemany(
+            "UPDATE sales SET a = ? WHERE id = ?", zip(whole, range(100), strict=True)
+        )
+    database.close()
+    resumed = shapband("resume", "q", "--ask-again", "--json")
+    assert resumed.exit_code == 0, resumed.output
+    status = sb.load("q").status
+    assert status.state == "finished"
+    assert status.refused
+    assert all(answer.asked_again for answer in status.refused)
+    paid = sum(answer.records for answer in status.refused)
+    assert sb.load("q").valuation.access.records == 6 * 2 * 20 + paid
 
 
 CONFIG = """

@@ -17,8 +17,9 @@ from shapband.access.exchange import Exchange
 from shapband.access.journal import GameNumbers, NullPurchases, PurchaseJournal
 from shapband.access.meter import AccessReport, Usage
 from shapband.access.threads import RequestThreads
-from shapband.checks import error_line
-from shapband.errors import BudgetExceeded, SourceError
+from shapband.checks import error_line, one_line
+from shapband.errors import BudgetExceeded, InvalidInput, SourceError
+from shapband.log import info
 from shapband.providers import Provider
 from shapband.records.batch import Batch, Schema, concat
 from shapband.records.draws import Draws, FixedRows
@@ -39,7 +40,8 @@ class Access:
     parallel, so that a game takes the time of the slowest request, not the sum of all. After
     `time_left` seconds no request is made, and requests under way are given up. `present` says who
     takes part in consecutive games, (n_games, n), and only these providers are asked for games. In
-    the context `preparing`, before the first game, all providers are asked.
+    the context `preparing`, before the first game, all providers are asked. `check_batch` raises
+    InvalidInput for records that the utility cannot use; such an answer is refused.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class Access:
         timeout: float = TIMEOUT,
         time_left: float = float("inf"),
         present: Callable[[range], BoolArray] | None = None,
+        check_batch: Callable[[Batch], None] | None = None,
     ) -> None:
         self.providers = tuple(providers)
         self.seeds = seeds
@@ -73,6 +76,7 @@ class Access:
         self._timeout = timeout
         self._deadline = time.monotonic() + time_left
         self._present = present
+        self._check_batch = check_batch
         self._preparing = False
         self._seen: dict[str, Schema] = {}
         before = dict(self._journal.usage())
@@ -267,7 +271,7 @@ class Access:
     def _exchange(self, orders: Sequence[Order]) -> Exchange:
         return Exchange(
             orders,
-            self._check_schema,
+            self._check_answer,
             self._journal,
             self._threads,
             self._concurrency,
@@ -284,6 +288,19 @@ class Access:
         with _named(order.provider):
             self._check_schema(order.provider.name, records.schema)
         return Draws(records, order.choice(source)), usage
+
+    def _check_answer(self, name: str, batch: Batch) -> None:
+        """Raise SourceError if records of a distant source cannot be used."""
+        self._check_schema(name, batch.schema)
+        if self._check_batch is None:
+            return
+        try:
+            self._check_batch(batch)
+        except InvalidInput as cause:
+            raise SourceError(one_line(cause)) from cause
+        except (Exception, SystemExit) as cause:  # noqa: BLE001  a fault of the user's utility
+            # The records may be good: keep them. The games report the fault of the utility.
+            info(f"the records of provider {name!r} could not be checked: {error_line(cause)}")
 
     def _check_schema(self, name: str, schema: Schema) -> None:
         """Check that features equal earlier ones, of this provider and of the other providers."""

@@ -39,7 +39,7 @@ from shapband.access.watchdog import watched
 from shapband.checks import one_line
 from shapband.errors import ProviderFailed, RunError, SourceError, TemporaryFailure
 from shapband.log import info, warning
-from shapband.records.batch import Batch, Schema
+from shapband.records.batch import Batch
 from shapband.sources.retry import pause_asked
 
 _AHEAD = 1  # requests allowed ahead for each one that a source can answer at once
@@ -69,7 +69,7 @@ class Exchange:
     Parameters
     ----------
     orders : what to fetch
-    check : raises SourceError if the schema of a provider's answer is not allowed
+    check : raises SourceError if the records that a provider gave cannot be used
     journal : stores requests and answers
     threads : wait for the sources whose `waits` is set; the others are asked in this thread
     concurrency : largest number of requests at the same time
@@ -83,7 +83,7 @@ class Exchange:
     def __init__(
         self,
         orders: Sequence[Order],
-        check: Callable[[str, Schema], None],
+        check: Callable[[str, Batch], None],
         journal: PurchaseJournal,
         threads: RequestThreads,
         concurrency: int,
@@ -290,7 +290,7 @@ class Exchange:
             return  # the answer came after its time limit
         if isinstance(answer, Batch):
             try:
-                self._check(delivery.order.provider.name, answer.schema)
+                self._check(delivery.order.provider.name, answer)
             except SourceError as cause:
                 answer = Refusal(one_line(cause), len(answer), answer)
         if isinstance(answer, Batch):

@@ -111,6 +111,7 @@ def play(
         given.timeout,
         limit - before,
         given.present,
+        given.utility.check_batch,
     ) as access:
         with access.preparing():
             realisation = given.sampling.prepare(access)

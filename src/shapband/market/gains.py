@@ -100,6 +100,7 @@ def play_gains(
             purchases,
             given.concurrency,
             given.timeout,
+            check_batch=given.utility.check_batch,
         ) as access,
         single_threaded_blas(mergeable=given.utility.mergeable),
     ):

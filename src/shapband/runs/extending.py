@@ -20,13 +20,20 @@ if TYPE_CHECKING:
     from shapband.runs.store import RunStore
     from shapband.sampling.base import Sampling
 
+CODE = "code of the "  # begins the name of an argument that is code of the user
+SOURCE_CODE = f"{CODE}source of provider "
 _STOP_SETTINGS = "settings of the stop"
 # The settings of a rule are stored only if its class is the user's, so they may come and go.
-_ALWAYS = ("n_games", "budget", "stop", _STOP_SETTINGS)
+_ALWAYS = ("n_games", "budget", "stop", _STOP_SETTINGS, f"{CODE}stop")
 
 
-def extends(what: str, before: str, sampling: Sampling) -> bool:
-    """Whether a run can be extended by a change of this argument, whose text was `before`."""
+def extends(what: str, before: str, sampling: Sampling, *, ask_again: bool) -> bool:
+    """Whether a run can be extended by a change of this argument, whose text was `before`.
+
+    `ask_again` allows the corrected code of a source.
+    """
+    if what.startswith(SOURCE_CODE):
+        return ask_again
     if what == "sampling":
         return _is_pooled_alike(before, sampling)
     return what in _ALWAYS
@@ -51,15 +58,18 @@ def why_not(what: str, before: str, sampling: Sampling) -> str:
 
 
 def found_changes(
-    before: Mapping[str, str], found: Mapping[str, str], sampling: Sampling
+    before: Mapping[str, str], found: Mapping[str, str], sampling: Sampling, *, ask_again: bool
 ) -> dict[str, Change]:
     """The changed arguments by which a run is extended; all others are equal."""
     changes = {}
-    for what in ("sampling", *_ALWAYS):
+    sources = [what for what in found if what.startswith(SOURCE_CODE)]
+    for what in ("sampling", *_ALWAYS, *sources):
         if what != _STOP_SETTINGS and not (what in before and what in found):
             continue  # versions that did not store an argument did not have it
         change = Change(before.get(what, ""), found.get(what, ""))
-        if change.before != change.after and extends(what, change.before, sampling):
+        if change.before != change.after and extends(
+            what, change.before, sampling, ask_again=ask_again
+        ):
             changes[what] = change
     return changes
 
@@ -124,7 +134,8 @@ def new_extension(
         n_games=given.n_games,
         entries=0 if last is None else last.id,
         versions=versions(),
-        settings=settings,
+        # The corrected code of a source changes no key of the configuration.
+        settings={} if all(what.startswith(SOURCE_CODE) for what in changes) else settings,
     )
 
 

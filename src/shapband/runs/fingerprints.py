@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +112,7 @@ def _add_object(digest: _Hash, path: str, thing: object, seen: tuple[int, ...]) 
 
 def _kind(thing: object) -> str:
     """The name of a class or function, without its module, which is __main__ in a script."""
-    thing = thing.model if isinstance(thing, _Refitted) else thing
+    thing = thing.model if isinstance(thing, Refitted) else thing
     return (thing if isinstance(thing, type | FunctionType) else type(thing)).__qualname__
 
 
@@ -137,23 +137,32 @@ def _parts(thing: Any) -> Iterator[tuple[str, object]]:
         yield from (("object", thing.__self__), ("method", thing.__func__))
     elif isinstance(thing, CodeType):
         yield from (("code", thing.co_code), ("names", thing.co_names), ("consts", thing.co_consts))
-    elif isinstance(thing, _Refitted):
+    elif isinstance(thing, Refitted):
         yield from _parts(thing.model.get_params(deep=False))
     elif hasattr(thing, "get_params") and not isinstance(thing, type):
         yield from _parts(thing.get_params(deep=False))
         yield from _fitted_parts(thing)
     elif not isinstance(thing, type):
-        cached = {name for name in dir(type(thing)) if _is_cached(type(thing), name)}
-        cached |= set(getattr(thing, "_counters", ()))
-        held = {name: part for name, part in _attributes(thing).items() if name not in cached}
-        # Computed late, but part of the fingerprints of runs that were begun earlier.
-        held |= {name: getattr(thing, name) for name in getattr(thing, "_computed", ())}
-        for name in getattr(thing, "_refitted", ()):
-            held[name] = _Refitted(held[name]) if hasattr(held[name], "get_params") else held[name]
-        yield from _parts(held)
+        yield from _parts(held_by(thing))
 
 
-class _Refitted:
+def held_by(thing: Any) -> dict[str, object]:
+    """The attributes of an object, without values that it caches.
+
+    Models that a utility fits again are `Refitted`.
+    """
+    kind = type(thing)
+    cached = _cached_names(kind)  # type: ignore[arg-type]  # a class is hashable
+    cached |= set(getattr(thing, "_counters", ()))
+    held = {name: part for name, part in _attributes(thing).items() if name not in cached}
+    # Computed late, but part of the fingerprints of runs that were begun earlier.
+    held |= {name: getattr(thing, name) for name in getattr(thing, "_computed", ())}
+    for name in getattr(thing, "_refitted", ()):
+        held[name] = Refitted(held[name]) if hasattr(held[name], "get_params") else held[name]
+    return held
+
+
+class Refitted:
     """A model that a utility fits again, so that only its parameters matter."""
 
     def __init__(self, model: Any) -> None:
@@ -195,5 +204,9 @@ def _attributes(thing: object) -> dict[str, object]:
     return {**held, **getattr(thing, "__dict__", {})}
 
 
-def _is_cached(kind: type, name: str) -> bool:
-    return isinstance(getattr(kind, name, None), cached_property)
+@lru_cache(maxsize=1_000)
+def _cached_names(kind: type) -> frozenset[str]:
+    """The names of the cached properties of a class."""
+    return frozenset(
+        name for name in dir(kind) if isinstance(getattr(kind, name, None), cached_property)
+    )

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from shapband.access.access import is_distant
 from shapband.access.held import HeldPurchases
 from shapband.checks import steady_repr
 from shapband.engine.arguments import Arguments
@@ -24,6 +25,8 @@ from shapband.errors import (
 from shapband.indices import SHAPLEY
 from shapband.runs import database
 from shapband.runs.extending import (
+    CODE,
+    SOURCE_CODE,
     check_extension,
     extends,
     found_changes,
@@ -41,6 +44,7 @@ from shapband.runs.older import (
     with_stored_draws,
     with_stored_rules,
 )
+from shapband.runs.own_code import fingerprint_code, is_same_code
 from shapband.runs.refused import check_refused, log_refused
 from shapband.runs.store import RunStore, discard_untouched
 from shapband.runs.stored import StoredConfig, sha256
@@ -106,7 +110,8 @@ def resume(
     The arguments must be the same as when the run began, also the seed if `seed_given`; other
     games, larger pools, another stopping rule and another budget extend the run. If versions
     changed since then, `warn` receives one line; by default it becomes a VersionsChanged warning.
-    Requests whose answers were refused are made again only if `ask_again`. `settings` are the keys
+    Requests whose answers were refused are made again only if `ask_again`, and only then may the
+    code of a source have changed. `settings` are the keys
     of the configuration by which the command line extends the run. `without` is the same as in
     `begin`; `given` has no provider that was left out before.
     """
@@ -115,10 +120,10 @@ def resume(
         given = with_stored_rules(store.manifest, given)
         given = with_stored_draws(store.games.design(store.manifest), given)
         asked = _arguments(given)
-        changes = _changes(store, given, asked)
+        changes = _changes(store, given, asked, ask_again=ask_again)
         if finished is None or changes:
             check_same_bits(store.run, store.manifest["versions"], given)
-        _check_same(store, given, asked, seed_given=seed_given)
+        _check_same(store, given, asked, seed_given=seed_given, ask_again=ask_again)
         check_extension(store, given, changes)
     if finished is not None and not changes:
         return finished
@@ -131,7 +136,8 @@ def resume(
         if asked["providers"] != store.manifest["arguments"]["providers"]:
             raise RunError(f"another process has left out providers of the run {run}: resume again")
         store.mark_format()
-        changes = _changes(store, given, asked)  # another process may have extended it meanwhile
+        # Another process may have extended the run meanwhile.
+        changes = _changes(store, given, asked, ask_again=ask_again)
         if changes:
             check_extension(store, given, changes)
             store.extend(new_extension(store, given, changes, settings))
@@ -243,22 +249,45 @@ def _arguments(given: Arguments) -> dict[str, str]:
         "by_round": str(given.by_round),
         "variance_parts": str(given.replays is not None),
         **_own_settings(given),
+        **_codes(given),
     }
 
 
 def _own_settings(given: Arguments) -> dict[str, str]:
     """Settings of objects of the user's classes, whose `repr` may not show them."""
-    parts = {
-        "sampling": given.sampling,
-        "solver": given.solver,
-        "index": given.index,
-        "stop": given.stop,
-    }
+    parts = _parts_with_settings(given)
     return {
         f"settings of the {word}": fingerprint_object(part)
         for word, part in parts.items()
         if part is not None and not type(part).__module__.startswith("shapband.")
     }
+
+
+def _parts_with_settings(given: Arguments) -> dict[str, object]:
+    return {
+        "sampling": given.sampling,
+        "solver": given.solver,
+        "index": given.index,
+        "stop": given.stop,
+    }
+
+
+def _codes(given: Arguments) -> dict[str, str]:
+    """The user's code in all parts.
+
+    Sources whose records are in memory are compared by their records alone.
+    """
+    parts = {
+        "utility": given.utility,
+        **_parts_with_settings(given),
+        "participation": given.participation,
+    }
+    sources = {
+        f"{SOURCE_CODE}{one.name!r}": fingerprint_code(one.source)
+        for one in given.providers
+        if is_distant(one)
+    }
+    return {f"{CODE}{word}": fingerprint_code(part) for word, part in parts.items()} | sources
 
 
 def _data(given: Arguments) -> dict[str, str]:
@@ -284,15 +313,20 @@ def _players(given: Arguments) -> str:
 
 
 def _check_same(
-    store: RunStore, given: Arguments, asked: Mapping[str, str], *, seed_given: bool
+    store: RunStore,
+    given: Arguments,
+    asked: Mapping[str, str],
+    *,
+    seed_given: bool,
+    ask_again: bool,
 ) -> None:
     """Raise RunError if an argument differs from the run's and cannot extend it; name the first."""
-    before, data = _arguments_before(store), _data(given)
+    before, data = _arguments_before(store, asked), _data(given)
     if before["providers"] == asked["providers"]:
         _check_data(store, data)
     for what in asked:
         if what in before and what not in data and before[what] != asked[what]:
-            if extends(what, before[what], given.sampling):
+            if extends(what, before[what], given.sampling, ask_again=ask_again):
                 continue
             reason = why_not(what, before[what], given.sampling)
             raise _changed(store, what, before[what], asked[what], reason)
@@ -303,13 +337,19 @@ def _check_same(
         )
 
 
-def _changes(store: RunStore, given: Arguments, asked: Mapping[str, str]) -> dict[str, Change]:
+def _changes(
+    store: RunStore, given: Arguments, asked: Mapping[str, str], *, ask_again: bool
+) -> dict[str, Change]:
     """The changed arguments by which the run is extended."""
-    return found_changes(_arguments_before(store), asked, given.sampling)
+    before = _arguments_before(store, asked)
+    return found_changes(before, asked, given.sampling, ask_again=ask_again)
 
 
-def _arguments_before(store: RunStore) -> dict[str, str]:
-    """The arguments of the run, in the words of this version."""
+def _arguments_before(store: RunStore, asked: Mapping[str, str]) -> dict[str, str]:
+    """The arguments of the run, in the words of this version.
+
+    Code that was compiled by another version of Python counts as unchanged.
+    """
     # Versions that did not store these arguments computed Shapley values with everybody present.
     unsaid = {
         "index": repr(SHAPLEY),
@@ -323,7 +363,8 @@ def _arguments_before(store: RunStore) -> dict[str, str]:
     before: dict[str, str] = {**unsaid, **store.manifest["arguments"]}
     if "sampling" in before:
         before["sampling"] = sampling_now(before["sampling"])
-    return before
+    codes = [what for what in asked if what.startswith(CODE) and what in before]
+    return before | {one: asked[one] for one in codes if is_same_code(before[one], asked[one])}
 
 
 def _check_data(store: RunStore, data: Mapping[str, str]) -> None:
@@ -344,9 +385,15 @@ def _changed(store: RunStore, what: str, before: str, found: str, reason: str = 
             f". If only their description changed since version {old}, which cannot be detected, "
             f"load({str(store.run)!r}) reads a finished run, and version {old} resumes this one"
         )
-    what = (
-        "value of the empty coalition, which follows from the score," if what == "empty" else what
-    )
+    if what.startswith(SOURCE_CODE):
+        remedy += (
+            ". If the records that it gave before are good and its code was corrected, resume with "
+            "--ask-again, or from Python with value(..., ask_again=True)"
+        )
+    if what == "empty":
+        what = "value of the empty coalition, which follows from the score,"
+    elif what.startswith(CODE):
+        what += ", or a value that it reads,"
     because = f" ({reason})" if reason else ""
     return RunError(
         f"the {what} changed since the run {store.run} began{change}{because}: {remedy}"

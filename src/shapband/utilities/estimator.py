@@ -22,6 +22,7 @@ from shapband.utilities.base import CoalitionFailed, GameSummaries
 from shapband.utilities.faults import found_fault, warn_of_lone_labels
 from shapband.utilities.joined import RecordsUtility
 from shapband.utilities.kinds import check_kinds
+from shapband.utilities.missing import column_with_missing, refuses_missing
 from shapband.utilities.models import is_plain, names_columns, takes_all_columns
 from shapband.utilities.randomness import check_states, unset_states, with_states
 from shapband.utilities.rescoring import Scorer, score_with_parts
@@ -181,6 +182,11 @@ class EstimatorUtility(RecordsUtility):
     def check_batch(self, batch: Batch) -> None:
         self._check_library(batch.schema)
         check_kinds(batch, self._validation, columns=self._takes_all_columns)
+        if self._refuses_missing and (name := column_with_missing(batch)) is not None:
+            raise InvalidInput(
+                f"column {name!r} holds missing values, which {type(self.estimator).__name__} does "
+                "not take: impute them first, for example in a pipeline"
+            )
 
     def _check_library(self, schema: Schema) -> None:
         if schema.library != self.schema.library:
@@ -304,6 +310,12 @@ class EstimatorUtility(RecordsUtility):
         if self.training:
             return with_states(self.estimator, _OUTSIDE, 0)
         return clone(self.estimator)
+
+    @cached_property
+    def _refuses_missing(self) -> bool:
+        """Whether records with missing values cannot be valued, not even by `failed`."""
+        own = type(self).score is not EstimatorUtility.score
+        return self._failed is None and not own and refuses_missing(self.estimator)
 
     @cached_property
     def _takes_all_columns(self) -> bool:

@@ -238,7 +238,10 @@ def resume(
     ] = False,
     ask_again: Annotated[
         bool,
-        typer.Option("--ask-again", help="Repeat requests whose answers could not be used."),
+        typer.Option(
+            "--ask-again",
+            help="Repeat requests whose answers could not be used, and allow corrected sources.",
+        ),
     ] = False,
     games: Annotated[
         int | None, typer.Option(metavar="NUMBER", help="Extend the run to this many games.")
@@ -269,7 +272,8 @@ def resume(
     """Resume an interrupted run, or extend a run.
 
     The result is the same as without interruption, and nothing is bought twice. An answer that
-    could not be used is paid for too, so its request is made again only with `--ask-again`.
+    could not be used is paid for too, so its request is made again only with `--ask-again`. This
+    option also allows that the code of a source was corrected.
 
     `--games`, `--n-pool`, `--precision`, `--seconds`, `--max-records` and `--max-requests` extend
     the run: they take the place of n_games, sampling.n_pool, stop.absolute, stop.seconds,

@@ -196,6 +196,7 @@ def run_pilot(
             given.concurrency,
             given.timeout,
             present=given.present,
+            check_batch=given.utility.check_batch,
         ) as access,
         single_threaded_blas(mergeable=given.utility.mergeable),
     ):
