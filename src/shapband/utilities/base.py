@@ -81,6 +81,9 @@ class Utility(WithFacts, ABC):
     remedy : advice that ends the error message of a coalition that by chance cannot be evaluated
     training : what is random in the fit of a model, as a sentence; empty if nothing is
     rounds : rounds of federated training in one game; 0 for utilities without rounds
+    validation_records : the rows on which models are scored, as they were given, or None if there
+        are none or they are not known. They are compared with the records of providers, who should
+        hold none of them. `on_rows` does not change them
 
     Examples
     --------
@@ -111,6 +114,7 @@ class Utility(WithFacts, ABC):
     remedy: str = ""
     training: str = ""
     rounds: int = 0
+    validation_records: Batch | None = None
     # Attributes that fingerprints leave out: they change during a valuation, or do not affect
     # values.
     _counters: tuple[str, ...] = (
@@ -120,6 +124,7 @@ class Utility(WithFacts, ABC):
         "score_name",
         "chosen",
         "training",
+        "validation_records",
         "_warned",
     )
 

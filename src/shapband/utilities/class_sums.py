@@ -55,7 +55,7 @@ class ClassSumsUtility(OnePassUtility, MergeableUtility):
 
     def __init__(self, X_val: ArrayLike, y_val: ArrayLike, score: str, empty: Empty) -> None:
         owner = type(self).__name__
-        validation, self.schema = check_validation(X_val, y_val, owner)
+        self.validation_records, validation, self.schema = check_validation(X_val, y_val, owner)
         self._labels = check_labels(validation.y, owner)
         self._score = check_class_score(score, self._labels, owner)
         self.score_name = score_words(score)

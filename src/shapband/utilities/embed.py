@@ -10,8 +10,8 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.checks import concerning, described, error_line
 from shapband.errors import InvalidInput
-from shapband.records.batch import Batch, Schema, take_in
-from shapband.utilities.rows import check_validation
+from shapband.records.batch import Batch, take_in
+from shapband.utilities.rows import Checked, check_validation
 
 
 class BatchCache(WeakKeyDictionary[Batch, FloatArray]):
@@ -45,15 +45,15 @@ class Embedding:
         # Draws from one source share its batch, so its records are converted once.
         self._known = BatchCache()
 
-    def validation(self, X_val: Any, y_val: Any, owner: str) -> tuple[Batch, Schema]:
-        """Return the checked validation rows as floats, and the schema that records must have."""
+    def validation(self, X_val: Any, y_val: Any, owner: str) -> Checked:
+        """Take in validation rows, and compute the features that models use."""
         if self.transformer is None:
             return check_validation(X_val, y_val, owner)
         rows = take_in(X_val, y_val, owner, "X_val", "y_val")
         with concerning(f"{owner}: X_val"):
             features = self._transformed(rows)
             self._check_alone(rows, features)
-            return Batch(features, rows.y), rows.schema
+            return Checked(rows, Batch(features, rows.y), rows.schema)
 
     def features(self, batch: Batch) -> FloatArray:
         """Return the features of a batch: (n_rows, n_features), floats."""

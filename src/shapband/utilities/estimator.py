@@ -135,7 +135,7 @@ class EstimatorUtility(RecordsUtility):
         self.estimator = estimator
         self.training = _described(unset_states(estimator))
         self._validation = take_in(X_val, y_val, "EstimatorUtility", "X_val", "y_val")
-        self.schema = self._validation.schema
+        self.validation_records, self.schema = self._validation, self._validation.schema
         self._score = _scorer(estimator, score)
         self.score_name = scorer_words(score, estimator)
         self._failed = None if failed is None else check_number("EstimatorUtility: failed", failed)

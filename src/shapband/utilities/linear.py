@@ -119,7 +119,9 @@ class LinearUtility(RowsUtility, MergeableUtility):
         empty: Empty = None,
     ) -> None:
         self._embed = Embedding(embed, "LinearUtility")
-        validation, self.schema = self._embed.validation(X_val, y_val, "LinearUtility")
+        self.validation_records, validation, self.schema = self._embed.validation(
+            X_val, y_val, "LinearUtility"
+        )
         X, y = validation.X, check_numeric_targets(validation.y, "LinearUtility")
         check_targets_magnitude(y, "LinearUtility: the targets y_val")
         self._score = scores.check_score(score, y, "LinearUtility")

@@ -100,7 +100,9 @@ class LogisticUtility(OnePassUtility):
         if self._C <= 0:
             raise InvalidInput(f"{_OWNER}: C must be positive; received {C!r}")
         self._embed = Embedding(embed, _OWNER)
-        validation, self.schema = self._embed.validation(X_val, y_val, _OWNER)
+        self.validation_records, validation, self.schema = self._embed.validation(
+            X_val, y_val, _OWNER
+        )
         self._labels = check_labels(validation.y, _OWNER)
         self._score = check_class_score(score, self._labels, _OWNER)
         self.score_name = score_words(score)

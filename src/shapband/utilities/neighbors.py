@@ -94,7 +94,9 @@ class NeighborUtility(OnePassUtility, MergeableUtility):
         empty: Empty = None,
     ) -> None:
         self._k = check_whole("NeighborUtility: k", k, 1)
-        validation, self.schema = check_validation(X_val, y_val, "NeighborUtility")
+        self.validation_records, validation, self.schema = check_validation(
+            X_val, y_val, "NeighborUtility"
+        )
         task = _task_of(validation.y) if task is None else task
         if task not in ("regression", "classification"):
             raise InvalidInput(

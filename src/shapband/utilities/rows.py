@@ -91,12 +91,28 @@ def validation_facts(rows: Batch) -> str:
     return f"{len(rows)} validation rows, {rows.schema.n_features} features"
 
 
-def check_validation(X_val: Any, y_val: Any, owner: str) -> tuple[Batch, Schema]:
-    """Take in validation rows; return them as floats, and the schema that records must have."""
+class Checked(NamedTuple):
+    """Validation rows that were checked.
+
+    Attributes
+    ----------
+    given : the rows as they were given
+    numbers : the rows with the features that models use, as floats
+    schema : the features that records must have
+    """
+
+    given: Batch
+    numbers: Batch
+    schema: Schema
+
+
+def check_validation(X_val: Any, y_val: Any, owner: str) -> Checked:
+    """Take in validation rows, and convert them to floats."""
     rows = take_in(X_val, y_val, owner, "X_val", "y_val")
     with concerning(f"{owner}: X_val"):
         numbers = Batch(rows.numeric(), rows.y)
-    return numbers, schema_of(X_val) if hasattr(X_val, "columns") else numbers.schema
+    schema = schema_of(X_val) if hasattr(X_val, "columns") else numbers.schema
+    return Checked(rows, numbers, schema)
 
 
 def check_numeric_targets(y_val: AnyArray, owner: str) -> FloatArray:

@@ -142,7 +142,9 @@ class FederatedUtility(ByRoundUtility):
         rate = check_number(f"{_OWNER}: learning_rate", learning_rate, above=0.0)
         strength = check_number(f"{_OWNER}: proximal", proximal, least=0.0)
         self._embed = Embedding(embed, _OWNER)
-        validation, self.schema = self._embed.validation(X_val, y_val, _OWNER)
+        self.validation_records, validation, self.schema = self._embed.validation(
+            X_val, y_val, _OWNER
+        )
         known = score or ("accuracy" if self._model.is_classifier else "inverse_mse")
         self._rows = self._check_rows(validation, known)
         self.score_name = score_words(known)

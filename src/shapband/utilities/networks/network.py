@@ -86,7 +86,9 @@ class NetworkUtility(Utility):
         seed: Whole = 0,
         empty: Empty = None,
     ) -> None:
-        validation, self.schema = check_validation(X_val, y_val, "NetworkUtility")
+        self.validation_records, validation, self.schema = check_validation(
+            X_val, y_val, "NetworkUtility"
+        )
         self._hidden = _check_hidden(hidden)
         self._alpha = check_number("NetworkUtility: alpha", alpha)
         if self._alpha < 0:
