@@ -252,7 +252,8 @@ def check_design(design: Design) -> None:
         _check_bounds([pair.records - 1, pair.smaller - 1], "a count")
         _check_bounds([pair.rounded, 0.0 if pair.chance is None else pair.chance], "an amount")
     if design.validation is not None:
-        _check_bounds(design.validation[:3], "a count")
+        numbers = [part for part in design.validation if not isinstance(part, str)]
+        _check_bounds(numbers, "a count")
     grouping = design.grouping
     if grouping is not None:
         members = [place for places in grouping.members for place in places]

@@ -25,6 +25,7 @@ from shapband.sampling.distinct import REMEDY, format_repeats
 from shapband.sampling.rare import label_caveats
 from shapband.sampling.shared import format_shared
 from shapband.sampling.targets import format_odd_labels
+from shapband.sampling.validation import ENOUGH, NOT_DEFINED, Validation
 from shapband.valuation.valued import loss_caveat, method_of_value
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ _WIDE = 60  # characters after which a line of causes is broken
 _WIDEST = 100  # characters after which a line on the method is broken
 _DUMMY = "(a dummy model)"  # words after v(∅) that stay on one line
 _DUMMY_KEPT = _DUMMY.replace(" ", "\N{NO-BREAK SPACE}")
+_FEW_ROWS = (
+    f"with fewer than {ENOUGH} rows or groups that vary, intervals hold less often than their level"
+)
 # Entries of a valuation's `setup` that give reasons for choices of the library, and their labels.
 REASONS = {
     "presence": "presence: ",
@@ -323,11 +327,33 @@ def on_validation(valuation: Valuation) -> list[str]:
     rows = valuation.design.validation
     if rows is None:
         return []
-    count = f"{rows.rows:,} row{'s' * (rows.rows != 1)}; " if rows.rows else ""
+    count = f"{_rows_words(rows)}; " if rows.rows else ""
     if valuation.estimate.moments.validation is not None:
-        return [f"validation: {count}the errors cover their choice"]
-    reason = rows.reason or "the score is not defined without some of the rows"
+        few = f", but {_FEW_ROWS}" if rows.few else ""
+        return [f"validation: {count}the errors cover their choice{few}"]
+    reason = rows.reason or NOT_DEFINED
     return [f"validation: {count}the errors do not cover their choice ({printable(reason)})"]
+
+
+def on_few_rows(valuation: Valuation) -> str:
+    """Say that there are too few validation rows for their errors; empty if there are enough."""
+    rows = valuation.design.validation
+    if rows is None or not rows.few or valuation.estimate.moments.validation is None:
+        return ""
+    return f"validation: {_rows_words(rows)}; {_FEW_ROWS}: use more rows"
+
+
+def _rows_words(rows: Validation) -> str:
+    """Say how many validation rows there are, and how many of them vary independently."""
+    said = f"{rows.rows:,} row{'s' * (rows.rows != 1)}"
+    if rows.different:
+        said += f", {rows.different:,} of them different"
+    if rows.groups:
+        said += f", in {rows.groups:,} groups"
+    parts = rows.groups or rows.different or rows.rows
+    if rows.few and rows.effective < 0.9 * parts:
+        said += f" that count as {rows.effective:.2g} of equal size"
+    return said
 
 
 def error_causes(estimate: Estimate) -> str:
