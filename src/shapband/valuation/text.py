@@ -245,8 +245,9 @@ def caveats(valuation: Valuation) -> list[tuple[str, ...]]:
     odd = format_odd_labels(valuation.odd_labels)
     if odd:
         found.append((odd, "a model treats them as a separate class: use the same labels"))
-    draws = valuation.n_games if valuation.pool_sizes is None else None
-    found.extend(label_caveats(valuation.rare_labels, valuation.unseen_labels, draws))
+    found.extend(
+        label_caveats(valuation.rare_labels, valuation.unseen_labels, fresh_draws(valuation))
+    )
     found.extend((line,) for line in _shape_caveats(valuation))
     variance = valuation.variance
     if valuation.groups is not None:
@@ -263,6 +264,15 @@ def caveats(valuation: Valuation) -> list[tuple[str, ...]]:
             )
         )
     return found
+
+
+def fresh_draws(valuation: Valuation) -> dict[str, int] | None:
+    """Games in which each provider took part, each with a fresh draw of it; None with pools."""
+    if valuation.pool_sizes is not None:
+        return None
+    presence, games = valuation.estimate.moments.presence, valuation.n_games
+    counts = [games] * len(valuation.names) if presence is None else presence.count.tolist()
+    return {name: int(count) for name, count in zip(valuation.names, counts, strict=True)}
 
 
 def on_variance_parts(valuation: Valuation) -> list[str]:
