@@ -162,7 +162,7 @@ def test_a_design_with_all_parts_is_the_same():
         odd_labels=(OddLabel("east", "-1", "0"),),
         rare_labels=(RareLabel("north", "1", 0, 50, 50, float("nan"), 0),),
         unseen_labels=(RareLabel("north", "1", 5, 50, 9, 0.25),),
-        validation=Validation(40, 10, 12, "none"),
+        validation=Validation(40, 10, 12, "none", 30, 20, 7.5),
         rounds=3,
         replays=Replays(presence=True, training=False),
     )

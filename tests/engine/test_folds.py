@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 
 import shapband as sb
 from shapband.errors import InvalidInput, RunError
 from shapband.estimate.validation import ValidationErrors
+from shapband.report.about import alerts_section
 from shapband.utilities.rows import rows_kept
 
 RNG = np.random.default_rng(8)
@@ -150,17 +151,64 @@ def test_providers_that_are_seldom_present_have_small_effects() -> None:
 
 def test_rows_that_belong_together_count_as_one_choice() -> None:
     repeated = np.repeat(np.arange(20), 3)
-    utility = _utility(repeated)
+    nearly = X[repeated] + 1e-9 * np.arange(60)[:, None]  # no row equals another
+    utility = sb.LinearUtility(nearly, Y[repeated])
     together = _value(utility, validation_groups=repeated)
     alone = _value(utility)
-    # Three copies of each row hold no more than the row, and count as three times as many.
+    # Three rows that are nearly equal hold no more than one, and count as three times as many.
     squares = [(one.error["validation"] ** 2).sum() for one in (together, alone)]
     assert 1.5 < squares[0] / squares[1] < 6.0
+    assert "60 rows, in 20 groups; the errors cover their choice" in str(together)
     names = [f"patient {one}" for one in repeated]
     np.testing.assert_array_equal(
         _value(utility, validation_groups=names).estimate.errors.total,
         _value(utility, validation_groups=np.array(names)).estimate.errors.total,
     )
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        sb.LinearUtility,
+        lambda X, y: sb.EstimatorUtility(Ridge(), X, y),
+        lambda X, y: sb.NeighborUtility(X, y),
+        lambda X, y: sb.LogisticUtility(X, (y > 0).astype(int)),
+        lambda X, y: sb.GaussianNBUtility(X, (y > 0).astype(int)),
+        lambda X, y: sb.NetworkUtility(X, (y > 0).astype(int), hidden=(2,), max_iter=3),
+        lambda X, y: sb.FederatedUtility("linear", X, y, learning_rate=0.1),
+    ],
+)
+def test_copies_of_a_validation_row_count_as_one_choice(make: Any) -> None:
+    repeated = np.repeat(np.arange(30), 4)
+    parts = np.array_split(np.arange(ROWS, 500), 3)
+    utility = make(X[repeated], Y[repeated])
+    targets = Y if utility.labels is None else (Y > 0).astype(int)
+    providers = [
+        sb.Provider(f"p{i}", sb.ArraySource(X[a], targets[a])) for i, a in enumerate(parts)
+    ]
+    given: dict[str, Any] = {"sampling": sb.Fresh(15), "n_games": 4, "seed": 4}
+    copies = sb.value(providers, utility, **given)
+    once = sb.value(providers, make(X[:30], Y[:30]), **given)
+    np.testing.assert_allclose(copies.error["validation"], once.error["validation"], rtol=1e-6)
+    assert "120 rows, 30 of them different; the errors cover their choice" in str(copies)
+    assert "30 rows; the errors cover their choice\n" in str(once)
+
+
+def test_result_says_that_few_rows_or_groups_vary() -> None:
+    said = "intervals hold less often than their level"
+    few = _value(_utility(slice(0, 12)))
+    line = next(line for line in str(few).splitlines() if line.startswith("validation:"))
+    assert line.startswith("validation: 12 rows; the errors cover their choice, but with fewer")
+    assert line.endswith(said)
+    groups = np.repeat(np.arange(13), [36] + [2] * 12)
+    unequal = _value(validation_groups=groups)
+    assert "60 rows, in 13 groups that count as 2.7 of equal size; the errors" in str(unequal)
+    for found in (few, unequal, sb.Valuation.from_json(few.to_json())):
+        assert said in str(found)
+        assert any(said in alert for alert in alerts_section(found, None).alerts)
+    for found in (_value(), _value(_utility(slice(0, 12)), fixed_validation=True)):
+        assert said not in str(found)
+        assert not any(said in alert for alert in alerts_section(found, None).alerts)
 
 
 @pytest.mark.parametrize(
@@ -201,6 +249,50 @@ def test_score_that_a_fold_leaves_undefined_is_not_covered_and_no_error() -> Non
     found = sb.value(providers, utility, sampling=sb.Fresh(30), n_games=15, seed=0)
     assert (found.error["validation"] == 0).all()
     assert "do not cover their choice (the score is not defined without some" in str(found)
+
+
+class _Ranked(sb.Utility):
+    """A utility of the user whose score needs two labels."""
+
+    def __init__(self, labels: Any, *, broken: bool = False) -> None:
+        self.of_rows, self.broken, self._about = labels, broken, "ranked"
+
+    @property
+    def validation_rows(self) -> int:
+        return len(self.of_rows)
+
+    def on_rows(self, rows: Any) -> _Ranked:
+        if len(set(self.of_rows[rows])) < 2:
+            raise ValueError("AUC needs two labels")
+        return _Ranked(self.of_rows[rows])
+
+    def summarise(self, batch: sb.Batch) -> float:
+        return float(batch.y.mean())
+
+    def evaluate(self, summaries: Any, coalitions: Any) -> Any:
+        if self.broken:
+            raise ValueError("AUC needs two labels")
+        inside = [[summaries[i] for i in sb.extend.members(c)] for c in coalitions]
+        return np.array([sum(found) * self.of_rows.mean() for found in inside])
+
+
+def test_any_error_on_a_part_of_the_rows_says_why_they_are_not_covered() -> None:
+    labels = np.array([1.0, *[0.0] * (ROWS - 1)])
+    found = _value(_Ranked(labels))
+    assert (found.error["validation"] == 0).all()
+    said = "do not cover their choice (the score is not defined without some of the rows"
+    assert f"{said}: ValueError: AUC needs two labels)" in str(found)
+    assert "the errors cover their choice" in str(_value(_Ranked(np.arange(ROWS) % 2)))
+    with pytest.raises(sb.errors.EvaluationError, match="AUC needs two labels"):
+        _value(_Ranked(labels, broken=True))
+    model = sb.EstimatorUtility(LogisticRegression(), X[:ROWS], labels.astype(int), "roc_auc")
+    parts = np.array_split(np.arange(ROWS, 500), 2)
+    providers = [
+        sb.Provider(f"p{i}", sb.ArraySource(X[a], (Y[a] > 0).astype(int)))
+        for i, a in enumerate(parts)
+    ]
+    other = sb.value(providers, model, sampling=sb.Fresh(30), n_games=2, seed=0)
+    assert f"{said}: ValueError: " in str(other)
 
 
 def test_rule_that_more_games_cannot_meet_says_how_many_rows() -> None:

@@ -1,6 +1,7 @@
 """Labels that pools and draws may lack, their probabilities, and where they are reported."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -126,8 +127,47 @@ def test_fresh_draws_are_counted_over_all_games():
     assert said in str(few)
     assert said in page_of(few)
     assert "rare labels" not in str(many)
-    absent = valued(providers, sb.Fresh(20), n_games=10, participation=sb.Independent(0.5))
-    assert absent.rare_labels == ()  # the number of draws is random
+    assert f"(a single draw with {100 * probability:.2g} %, 5 of 1,000 records have it)" in str(few)
+
+
+def test_absent_providers_make_fewer_draws():
+    providers = [provider("north", 1000, 5), provider("south", 1000, 500)]
+    probability = hypergeom.pmf(0, 1000, 5, 20)
+    law, games = sb.Independent(0.5), 60
+    found = valued(providers, sb.Fresh(20), n_games=games, participation=law)
+    draws = int(law.simulate(["north", "south"], games, seed=found.seed)["north"].sum())
+    assert 0 < draws < games
+    assert found.rare_labels[0].probability == pytest.approx(probability)
+    together = f"{100 * probability**draws:.2g} %"
+    said = f"all {draws} draws of 20 of north lack label 1 with probability {together}"
+    assert probability**games < 0.01 < probability**draws
+    for text in (str(found), page_of(found), str(sb.Valuation.from_json(found.to_json()))):
+        assert said in text
+    assert "rare labels" not in str(valued(providers, sb.Fresh(20), n_games=games))
+    (rare,) = found.rare_labels
+    assert format_rare([rare], {"north": 0}) == ""
+    once = "the only draw of 20 of north lacks label 1 with probability 90 % (5 of 1,000 records"
+    assert once in format_rare([rare], {"north": 1})
+
+
+def test_a_plan_counts_the_draws_of_providers_that_take_part():
+    providers = [provider("north", 1000, 5), provider("south", 1000, 500)]
+    options = {"n_sample": 20, "budget": sb.Budget(records=3000), "minutes": 0.05, "seed": 0}
+    plan = sb.plan(providers, utility(), participation=sb.Independent(0.3), **options)
+    (fresh,) = (row for row in plan.rows if isinstance(row.sampling, sb.Fresh))
+    few = replace(plan, recommended=replace(fresh, n_games=30))
+    present = sb.Independent(0.3).simulate(["north", "south"], 30, seed=0)["north"]
+    draws, probability = int(present.sum()), hypergeom.pmf(0, 1000, 5, 20)
+    assert 0 < draws < 30
+    said = f"all {draws} draws of 20 of north lack label 1 with probability"
+    assert f"{said} {100 * probability**draws:.2g} %" in str(few)
+    assert "all 30 draws" in str(
+        replace(few, pilot=replace(plan.pilot, arguments=_of_everybody(plan.pilot.arguments)))
+    )
+
+
+def _of_everybody(arguments):
+    return replace(arguments, participation=None)
 
 
 def test_pools_are_reported_in_text_report_and_documents():

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import shapband as sb
+from shapband import kernels
 from shapband.errors import InvalidInput
 from shapband.games import Games
 from shapband.records.draws import Draws
@@ -144,14 +145,48 @@ def test_folds_are_random_of_equal_sizes_and_keep_groups_together() -> None:
     assert len(rows_kept(50, np.zeros(50))) == 1
 
 
-def test_auc_without_rows_of_a_label_is_refused() -> None:
-    y = np.array([1, *[0] * 19])
-    for utility in (
+def _trained(X: Any, y: Any, score: Any) -> sb.FederatedUtility:
+    return sb.FederatedUtility("softmax", X, y, learning_rate=0.1, score=score, empty="baseline")
+
+
+@pytest.mark.parametrize("only", [0, 1])
+def test_auc_without_rows_of_a_label_is_refused(only: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    y = np.array([1 - only, *[only] * 19])
+    utilities = [
         sb.GaussianNBUtility(X[:20], y, score="roc_auc"),
+        sb.LDAUtility(X[:20], y, score="roc_auc"),
         sb.LogisticUtility(X[:20], y, score="roc_auc"),
-    ):
+        sb.FederatedUtility(
+            "logistic", X[:20], y, learning_rate=0.1, score="roc_auc", empty="baseline"
+        ),
+    ]
+
+    def no_scores(name: str) -> None:
+        raise AssertionError("compiled code must not get rows of one label")
+
+    monkeypatch.setattr(kernels, "load", no_scores)
+    for utility in utilities:
         with pytest.raises(InvalidInput, match=r"roc_auc.*one label"):
             utility.on_rows(np.arange(1, 20))
+
+
+@pytest.mark.parametrize("score", ["accuracy", "neg_log_loss", "neg_brier_score"])
+@pytest.mark.parametrize(
+    "make", [sb.LogisticUtility, sb.GaussianNBUtility, sb.LDAUtility, _trained]
+)
+def test_dummy_score_does_not_depend_on_the_name_of_a_label_that_rows_lack(
+    score: str, make: Callable[..., sb.Utility]
+) -> None:
+    codes, rows = np.array([0, 0, 1, 2] * 15), np.flatnonzero(np.arange(60) % 4 != 3)
+    shares = np.array([2 / 3, 1 / 3])[codes[rows]]
+    expected = {
+        "accuracy": 2 / 3,
+        "neg_log_loss": np.log(shares).mean(),
+        "neg_brier_score": -(2 * (1 - shares) ** 2).mean(),  # three labels: it is not halved
+    }[score]
+    for names in (["a", "b", "last"], ["b", "last", "a"], ["a", "last", "b"]):
+        y = np.array(names)[codes]
+        assert make(X[:60], y, score=score).on_rows(rows).empty == pytest.approx(expected)
 
 
 def test_score_that_fails_on_a_part_is_not_known_and_changes_nothing_else() -> None:

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from shapband._typing import AnyArray, BoolArray, FloatArray, IntArray
-from shapband.checks import written
+from shapband.checks import error_line, one_line, written
 from shapband.errors import InvalidInput, ShapbandError
 from shapband.games import Games
 from shapband.records.arrays import own_targets
-from shapband.sampling.validation import Validation
+from shapband.sampling.validation import NOT_DEFINED, Validation, rows_together
 from shapband.solvers.base import RoundSolution, Solution, Solver, check_solution
 from shapband.solvers.pairs import with_folds
 from shapband.solvers.rounds import round_solution
@@ -58,10 +58,7 @@ class Folds:
 
     def solved(self, games: Games, solver: Solver) -> Solution:
         """Solve games, and solve them again without each fold."""
-        try:
-            folded = self._of(games.utility)
-        except ShapbandError:
-            return self._without_folds(solve(games, solver, by_round=self._by_round))
+        folded = self._of(games.utility)
         whole = replace(games, utility=folded.whole)
         solution = check_solution(solver.solve(whole), solver, whole)
         rounds = _Rounds(solver, whole) if self._by_round else None
@@ -152,7 +149,8 @@ def choose_folds(
 
     Parameters
     ----------
-    groups : labels of the validation rows, or None; rows with the same label stay in one fold
+    groups : labels of the validation rows, or None; rows with the same label stay in one fold, and
+        so do copies of one row
     fixed : whether the errors are about these very rows
 
     Returns
@@ -168,12 +166,38 @@ def choose_folds(
         return Validation(0, reason=f"{owner} does not give its validation rows"), ()
     if fixed:
         return Validation(rows, reason="fixed_validation=True"), ()
-    kept = rows_kept(rows, labels)
+    numbered = None if labels is None else np.unique(labels, return_inverse=True)[1]
+    together = rows_together(rows, numbered, utility.validation_records)
+    kept = rows_kept(rows, together.labels)
     if len(kept) < 2:
-        what = "row" if labels is None else "group of rows"
+        what = "row" if together.labels is None else "group of rows"
         return Validation(rows, reason=f"one {what} does not show how much they vary"), ()
+    undefined = _why_undefined(utility, kept)
+    if undefined:
+        return Validation(rows, reason=f"{NOT_DEFINED}: {undefined}"), ()
     games = _GAMES if n_providers <= _MANY else _GAMES_OF_MANY
-    return Validation(rows, len(kept), games), kept
+    said = Validation(
+        rows,
+        len(kept),
+        games,
+        different=together.different,
+        groups=0 if numbered is None else together.parts,
+        effective=round(together.effective, 6),
+    )
+    return said, kept
+
+
+def _why_undefined(utility: Utility, kept: Sequence[IntArray]) -> str:
+    """Say why a utility cannot leave out each fold of its rows; empty if it can."""
+    try:
+        utility.without_folds(kept)
+    except ShapbandError as cause:
+        return one_line(cause) if cause.__cause__ is None else error_line(cause.__cause__)
+    except MemoryError:
+        raise
+    except Exception as cause:  # noqa: BLE001  a utility of the user may raise anything
+        return error_line(cause)
+    return ""
 
 
 def enough_games(validation: Validation | None, given: Presence) -> Validation | None:

@@ -44,10 +44,8 @@ def find_lacking(
         return Lacking()  # the labels are spelled in another way, so nothing can be counted
     known = {one.name for one in counted}
     places = [at for at, name in enumerate(given.names) if name in known]
-    rare: tuple[RareLabel, ...] = ()
-    if pools or given.participation is None:  # absent providers make fewer draws than games
-        chosen = [pools[at] for at in places] if pools else []
-        rare = rare_labels(counted, labels, sizes[places].tolist(), chosen)
+    chosen = [pools[at] for at in places] if pools else []
+    rare = rare_labels(counted, labels, sizes[places].tolist(), chosen)
     if not given.utility.scored_by_log_loss:
         return Lacking(rare)
     if pools and not from_sources:

@@ -23,7 +23,7 @@ from shapband.report.words import (
     index_words,
 )
 from shapband.sampling.shared import compared
-from shapband.valuation.text import caveats, some_names
+from shapband.valuation.text import caveats, on_few_rows, some_names
 from shapband.valuation.valued import valued
 
 if TYPE_CHECKING:
@@ -53,6 +53,9 @@ def about(
 def alerts_section(valuation: Valuation, status: RunStatus | None) -> Section:
     """Points to check before the numbers are used."""
     alerts = [sentence(" ".join(_ended(lines))) for lines in caveats(valuation)]
+    few = on_few_rows(valuation)
+    if few:
+        alerts.append(sentence(few))
     flags = np.array([name in valuation.one_label for name in valuation.names])
     alone = some_names(valuation.names, flags)
     if alone:

@@ -15,7 +15,7 @@ from shapband.report.section import Section, sentence
 from shapband.report.tables import number, percents
 from shapband.sampling.rare import label_caveats
 from shapband.sampling.shared import compared
-from shapband.valuation.text import on_validation
+from shapband.valuation.text import fresh_draws, on_validation
 from shapband.valuation.valued import the_score
 
 if TYPE_CHECKING:
@@ -171,6 +171,5 @@ def _labels(valuation: Valuation, at: int) -> Iterator[str]:
         [one for one in some if one.name == name]
         for some in (valuation.rare_labels, valuation.unseen_labels)
     ]
-    draws = valuation.n_games if valuation.pool_sizes is None else None
-    for words, remedy in label_caveats(own[0], own[1], draws):
+    for words, remedy in label_caveats(own[0], own[1], fresh_draws(valuation)):
         yield f"{sentence(words)} {sentence(remedy)}"

@@ -43,8 +43,8 @@ class RareLabel(NamedTuple):
     records : how many of the known records have it
     known : number of known records: the whole stock if it is in memory, otherwise the pool
     size : records in a pool, or in a draw
-    probability : that a pool or draw of this size holds no record of the label; NaN if no known
-        record has it and the stock is not known
+    probability : that a pool, or without pools a single draw, of this size holds no record of the
+        label; NaN if no known record has it and the stock is not known
     held : records of the label in the pool that was bought, or None without pools
     """
 
@@ -184,36 +184,32 @@ def _most_probable(found: list[RareLabel]) -> tuple[RareLabel, ...]:
 
 
 def label_caveats(
-    rare: Sequence[RareLabel], unseen: Sequence[RareLabel], n_games: int | None
+    rare: Sequence[RareLabel], unseen: Sequence[RareLabel], draws: Mapping[str, int] | None
 ) -> list[tuple[str, str]]:
     """What to check and the remedy, for labels that pools and draws may lack.
 
-    `n_games` is the number of games with fresh draws, or None with pools.
+    `draws` are the numbers of games for which each provider makes a fresh draw, or None with pools.
     """
-    remedy = _POOLS_REMEDY if n_games is None else _GAMES_REMEDY
-    lines = [(format_unseen(unseen), LOG_LOSS_REMEDY), (format_rare(rare, n_games), remedy)]
+    remedy = _POOLS_REMEDY if draws is None else _GAMES_REMEDY
+    lines = [(format_unseen(unseen), LOG_LOSS_REMEDY), (format_rare(rare, draws), remedy)]
     return [(said, remedy) for said, remedy in lines if said]
 
 
-def format_rare(rare: Sequence[RareLabel], n_games: int | None = None) -> str:
-    """Say which labels pools, or with `n_games` all draws of the games, may lack; empty if none.
+def format_rare(rare: Sequence[RareLabel], draws: Mapping[str, int] | None = None) -> str:
+    """Say which labels pools, or with `draws` all draws of a provider, may lack; empty if none.
 
     Examples
     --------
     >>> format_rare([RareLabel("north", "1", 5, 1000, 200, 0.327, 0)])[:58]
     'rare labels: a pool of 200 of north lacks label 1 with pro'
     """
-    if n_games is None:
+    if draws is None:
         return _listed("rare labels: ", [_of_pool(one) for one in rare])
-    likely = [one for one in rare if one.probability**n_games > LIKELY]
+    # A provider that is absent from all games makes no draw.
+    found = [(one, draws[one.name]) for one in rare if draws[one.name] > 0]
     return _listed(
         "rare labels: ",
-        [
-            f"all {n_games:,} draws of {one.size:,} of {printable(one.name)} lack label "
-            f"{printable(one.label)} with probability {_percent(one.probability**n_games)} "
-            f"({one.records:,} of {one.known:,} records have it)"
-            for one in likely
-        ],
+        [_of_draws(one, count) for one, count in found if one.probability**count > LIKELY],
     )
 
 
@@ -238,6 +234,17 @@ def _of_pool(one: RareLabel) -> str:
     return (
         f"a {pool} lacks {label} with probability {_percent(one.probability)} "
         f"({one.records:,} of {one.known:,} records have it{bought})"
+    )
+
+
+def _of_draws(one: RareLabel, count: int) -> str:
+    several = count > 1
+    what = f"all {count:,} draws" if several else "the only draw"
+    single = f"a single draw with {_percent(one.probability)}, " if several else ""
+    return (
+        f"{what} of {one.size:,} of {printable(one.name)} lack{'s' * (not several)} label "
+        f"{printable(one.label)} with probability {_percent(one.probability**count)} "
+        f"({single}{one.records:,} of {one.known:,} records have it)"
     )
 
 

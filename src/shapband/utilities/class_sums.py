@@ -60,7 +60,7 @@ class ClassSumsUtility(OnePassUtility, MergeableUtility):
         self._score = check_class_score(score, self._labels, owner)
         self.score_name = score_words(score)
         self._codes = label_codes(validation.y, self._labels).astype(np.int64)
-        dummy = baseline_score(self._codes, score)
+        dummy = baseline_score(self._codes, score, len(self._labels))
         self.empty, self.baseline = check_empty(empty, score, dummy, owner)
         X = validation.X
         mean, deviation = standard_units(X, owner)
@@ -116,9 +116,10 @@ class ClassSumsUtility(OnePassUtility, MergeableUtility):
         part = copy(self)
         part._columns = np.ascontiguousarray(self._columns[:, rows])
         part._codes = self._codes[rows]
-        if self.baseline:
-            part.empty = baseline_score(part._codes, CLASS_SCORES[self._score])
         check_rows(part._codes, self._score, type(self).__name__)
+        if self.baseline:
+            score = CLASS_SCORES[self._score]
+            part.empty = baseline_score(part._codes, score, len(self._labels))
         return part
 
     def check_batch(self, batch: Batch) -> None:

@@ -38,19 +38,23 @@ def check_rows(codes: IntArray, score: int, owner: str) -> None:
         raise InvalidInput(f"{owner}: score='roc_auc' is not defined for rows of one label")
 
 
-def baseline_score(codes: IntArray, score: str) -> float:
+def baseline_score(codes: IntArray, score: str, n_labels: int) -> float:
     """Return the score of a model that predicts the class frequencies of the validation rows.
 
     The model is scikit-learn's `DummyClassifier`.
 
+    Parameters
+    ----------
+    n_labels : how many labels all validation rows have, of which a part of the rows may lack some
+
     Examples
     --------
-    >>> baseline_score(np.array([0, 1, 1, 1]), "accuracy")
+    >>> baseline_score(np.array([0, 1, 1, 1]), "accuracy", 2)
     0.75
     """
-    counts = np.bincount(codes)
+    counts = np.bincount(codes, minlength=n_labels)
     with np.errstate(divide="ignore"):  # a part of the validation rows may lack a label
         shares = np.log(counts / counts.sum())
     logits = np.repeat(shares[:, None], len(codes), axis=1)
     scores = kernels.load("class_scores").class_scores
-    return float(scores(logits[None], codes, len(counts), CLASS_SCORES.index(score))[0])
+    return float(scores(logits[None], codes, n_labels, CLASS_SCORES.index(score))[0])

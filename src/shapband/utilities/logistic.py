@@ -107,7 +107,7 @@ class LogisticUtility(OnePassUtility):
         self._score = check_class_score(score, self._labels, _OWNER)
         self.score_name = score_words(score)
         self._y = label_codes(validation.y, self._labels).astype(np.int64)
-        dummy = baseline_score(self._y, score)
+        dummy = baseline_score(self._y, score, len(self._labels))
         self.empty, self.baseline = check_empty(empty, score, dummy, _OWNER)
         self._codes = BatchCache()
         X = validation.X
@@ -144,9 +144,10 @@ class LogisticUtility(OnePassUtility):
         part._y = self._y[rows]
         part._columns = np.zeros((len(self._columns), _filled(len(rows))))
         part._columns[:, : len(rows)] = self._columns[:, rows]
-        if self.baseline:
-            part.empty = baseline_score(part._y, CLASS_SCORES[self._score])
         check_rows(part._y, self._score, _OWNER)
+        if self.baseline:
+            score = CLASS_SCORES[self._score]
+            part.empty = baseline_score(part._y, score, len(self._labels))
         return part
 
     def check(self, providers: Sequence[Provider]) -> None:

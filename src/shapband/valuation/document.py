@@ -257,7 +257,8 @@ def check_design(design: Design) -> None:
         _check_bounds([held.records - 1, held.rows - held.records], "a count")
         _check_bounds([held.rounded, held.chance], "an amount")
     if design.validation is not None:
-        _check_bounds(design.validation[:3], "a count")
+        numbers = [part for part in design.validation if not isinstance(part, str)]
+        _check_bounds(numbers, "a count")
     grouping = design.grouping
     if grouping is not None:
         members = [place for places in grouping.members for place in places]

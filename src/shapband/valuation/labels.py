@@ -31,7 +31,9 @@ class LabelFacts:
         """Labels that a pool, or without pools a draw, lacks with some probability.
 
         They are labels of the validation rows that a provider has. The probabilities come from
-        stocks in memory, and otherwise from the pools.
+        stocks in memory, and otherwise from the pools. Without pools, `probability` is about a
+        single draw; the printed result also has the probability that all draws of the games in
+        which the provider took part lack the label.
         """
         return self.design.rare_labels
 

@@ -25,6 +25,7 @@ from shapband.sampling.distinct import REMEDY, format_repeats
 from shapband.sampling.rare import label_caveats
 from shapband.sampling.shared import HELD_REMEDY, format_held, format_shared
 from shapband.sampling.targets import format_odd_labels
+from shapband.sampling.validation import ENOUGH, NOT_DEFINED, Validation
 from shapband.valuation.valued import loss_caveat, method_of_value
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ _WIDE = 60  # characters after which a line of causes is broken
 _WIDEST = 100  # characters after which a line on the method is broken
 _DUMMY = "(a dummy model)"  # words after v(∅) that stay on one line
 _DUMMY_KEPT = _DUMMY.replace(" ", "\N{NO-BREAK SPACE}")
+_FEW_ROWS = (
+    f"with fewer than {ENOUGH} rows or groups that vary, intervals hold less often than their level"
+)
 # Entries of a valuation's `setup` that give reasons for choices of the library, and their labels.
 REASONS = {
     "presence": "presence: ",
@@ -246,8 +250,9 @@ def caveats(valuation: Valuation) -> list[tuple[str, ...]]:
     odd = format_odd_labels(valuation.odd_labels)
     if odd:
         found.append((odd, "a model treats them as a separate class: use the same labels"))
-    draws = valuation.n_games if valuation.pool_sizes is None else None
-    found.extend(label_caveats(valuation.rare_labels, valuation.unseen_labels, draws))
+    found.extend(
+        label_caveats(valuation.rare_labels, valuation.unseen_labels, fresh_draws(valuation))
+    )
     found.extend((line,) for line in _shape_caveats(valuation))
     variance = valuation.variance
     if valuation.groups is not None:
@@ -264,6 +269,15 @@ def caveats(valuation: Valuation) -> list[tuple[str, ...]]:
             )
         )
     return found
+
+
+def fresh_draws(valuation: Valuation) -> dict[str, int] | None:
+    """Games in which each provider took part, each with a fresh draw of it; None with pools."""
+    if valuation.pool_sizes is not None:
+        return None
+    presence, games = valuation.estimate.moments.presence, valuation.n_games
+    counts = [games] * len(valuation.names) if presence is None else presence.count.tolist()
+    return {name: int(count) for name, count in zip(valuation.names, counts, strict=True)}
 
 
 def on_variance_parts(valuation: Valuation) -> list[str]:
@@ -350,9 +364,10 @@ def on_validation(valuation: Valuation) -> list[str]:
     rows = valuation.design.validation
     if rows is None:
         return []
-    count = f"{rows.rows:,} row{'s' * (rows.rows != 1)}; " if rows.rows else ""
+    count = f"{_rows_words(rows)}; " if rows.rows else ""
     if valuation.estimate.moments.validation is not None:
-        return [f"validation: {count}the errors cover their choice"]
+        few = f", but {_FEW_ROWS}" if rows.few else ""
+        return [f"validation: {count}the errors cover their choice{few}"]
     reason = rows.reason or why_unknown(valuation.design)
     return [f"validation: {count}the errors do not cover their choice ({printable(reason)})"]
 
@@ -364,7 +379,28 @@ def why_unknown(design: Design) -> str:
     absent = some_names(design.names, present == 0) if games else ""
     if absent:
         return f"{absent} took part in none of the first {games} games, which would show them"
-    return "the score is not defined without some of the rows"
+    return NOT_DEFINED
+
+
+def on_few_rows(valuation: Valuation) -> str:
+    """Say that there are too few validation rows for their errors; empty if there are enough."""
+    rows = valuation.design.validation
+    if rows is None or not rows.few or valuation.estimate.moments.validation is None:
+        return ""
+    return f"validation: {_rows_words(rows)}; {_FEW_ROWS}: use more rows"
+
+
+def _rows_words(rows: Validation) -> str:
+    """Say how many validation rows there are, and how many of them vary independently."""
+    said = f"{rows.rows:,} row{'s' * (rows.rows != 1)}"
+    if rows.different:
+        said += f", {rows.different:,} of them different"
+    if rows.groups:
+        said += f", in {rows.groups:,} groups"
+    parts = rows.groups or rows.different or rows.rows
+    if rows.few and rows.effective < 0.9 * parts:
+        said += f" that count as {rows.effective:.2g} of equal size"
+    return said
 
 
 def error_causes(estimate: Estimate) -> str:

@@ -22,7 +22,7 @@ from shapband.market.planning.presence import arguments_with
 from shapband.market.planning.search import Limits
 from shapband.progress import duration, progress_display
 from shapband.sampling.base import Sampling
-from shapband.sampling.participation import Participation
+from shapband.sampling.participation import Participation, who_is_present
 from shapband.sampling.rare import label_caveats, rare_labels
 from shapband.sampling.shared import HELD_REMEDY, format_held, format_shared
 from shapband.sampling.sizes import format_sizes
@@ -330,7 +330,14 @@ class Proposals:
         )
         # The pools of the pilot are smaller, so what they lack says little about larger ones.
         known = [one for one in rare if one.records > 0]
-        return label_caveats(known, pilot.unseen_labels, None if pooled else row.n_games)
+        if pooled:
+            return label_caveats(known, pilot.unseen_labels, None)
+        given = pilot.arguments
+        # Games of pools may be averaged over presence, but fresh draws are made by who is present.
+        drawn = given.participation if given.rounds == 0 else None
+        present = who_is_present(drawn, given.seeds, self.names, range(row.n_games))
+        draws = dict(zip(self.names, present.sum(axis=0).tolist(), strict=True))
+        return label_caveats(known, pilot.unseen_labels, draws)
 
 
 def short_sampling(sampling: Sampling) -> str:

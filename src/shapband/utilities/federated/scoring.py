@@ -154,7 +154,7 @@ class LabelRows(Rows):
         return LabelRows(filled(self.X[rows]), self.codes[rows], self.n_labels, self.score)
 
     def baseline(self) -> float:
-        return baseline_score(self.codes, CLASS_SCORES[self.score])
+        return baseline_score(self.codes, CLASS_SCORES[self.score], self.n_labels)
 
     def scores(
         self, parameters: FloatArray, units: IntArray, fold_of: IntArray, n_folds: int
