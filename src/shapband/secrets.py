@@ -36,6 +36,10 @@ _SENSITIVE = re.compile(rf"(?i)(?:^|[_\W]|(?<=[a-z]))(?:{_NAMES})$")
 # Places in a text where secrets stand: user:password@, password=..., Authorization headers.
 _PLACES = (
     re.compile(r"(?i)(\b[a-z][a-z0-9+.-]*://[^\s/@:'\"<>]*:)[^\s/'\"<>]+(?=@)"),
+    # A password with a plain slash: what stands after the colon is not a port.
+    re.compile(
+        r"(?i)(\b[a-z][a-z0-9+.-]*://[^\s/@:'\"<>]*:)(?!\d*/)[^\s/@'\"<>]*/[^\s'\"<>]*(?=@)"
+    ),
     re.compile(
         rf"(?i)((?<![a-z])(?:[a-z]+[_-])*(?:{_NAMES})\s?=\s?['\"]?)(?!\*\*\*)[^\s&;,'\"<>)]+"
     ),
@@ -156,6 +160,8 @@ def _parts(text: str) -> Iterator[str]:
         )
         if unquote(password) != password:
             yield unquote(password)
+        if "@" in password:  # others may split the address at the first of them
+            yield from password.split("@")
     if url.scheme:
         yield from (value for name, value in query if _SENSITIVE.search(name))
     else:

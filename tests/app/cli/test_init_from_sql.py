@@ -116,6 +116,17 @@ def test_passwords_of_postgresql_stay_out_of_the_file(tmp_path, postgres, monkey
     assert given.providers[0].source.size == 80
 
 
+@pytest.mark.parametrize("debug", [[], ["--debug"]], ids=["plain", "debug"])
+@pytest.mark.parametrize("password", ["P@ssw0rd", "P@ssw0rd/w0rd", "P/ssw0rd", "P?ssw0rd"])
+def test_an_address_that_is_split_inside_its_password_is_not_shown(tmp_path, password, debug):
+    address = f"postgresql://reader:{password}@127.0.0.1:1/db"
+    result = called("init", tmp_path / "run.toml", "--from", address, *debug)
+    assert result.exit_code == 1
+    assert "url must have a single '@'" in result.stderr
+    assert "w0rd" not in result.output
+    assert not (tmp_path / "run.toml").exists()
+
+
 @pytest.mark.parametrize(
     ("frame", "key"),
     [
