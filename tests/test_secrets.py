@@ -171,6 +171,8 @@ def test_a_secret_address_is_hidden_in_its_parts(how, forgotten, monkeypatch):
         ("at https://me:a@b@h.org:80", "at https://me:***@h.org:80"),
         ("at postgresql://me:a/b@h.org/x", "at postgresql://me:***@h.org/x"),
         ("at postgresql://me:a/b@c/d@h.org", "at postgresql://me:***@h.org"),
+        ("at postgresql://me:a@b/c@h.org", "at postgresql://me:***@h.org"),
+        ("at https://me:a/b@h.org/x", "at https://me:***@h.org/x"),
         ("at https://me:a@h.org/@b", "at https://me:***@h.org/@b"),
         ("ftp://:pw@h and amqp://u:pw@h", "ftp://:***@h and amqp://u:***@h"),
         ("key: api_key=abc123 is wrong", "key: api_key=*** is wrong"),
@@ -187,6 +189,7 @@ def test_passwords_that_nobody_declared_are_hidden_by_their_place(text, shown, f
     [
         "see https://example.org/a:b for help",
         "see https://example.org:80/a@b for help",
+        "see s3://example.org:80/a@b for help",
         "a basic authentication is needed",
         "n_sample=60 and keys=3 are fine",
         "compass=north",

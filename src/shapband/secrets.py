@@ -33,10 +33,15 @@ _NAMES = (
     r"(?:access|account|private|shared|secret)_?-?(?:access)?_?-?keys?|signature|sig|sas"
 )
 _SENSITIVE = re.compile(rf"(?i)(?:^|[_\W]|(?<=[a-z]))(?:{_NAMES})$")
+# The password in the address of a database or the like, with an '@' or a slash in it.
+_UP_TO_LAST_AT = re.compile(
+    r"(?i)(\b(?!https?:)[a-z][a-z0-9+.-]*://[^\s/@:'\"<>]*:)(?!\d*/)[^\s'\"<>]+(?=@)"
+)
 # Places in a text where secrets stand: user:password@, password=..., Authorization headers.
 _PLACES = (
+    _UP_TO_LAST_AT,
     re.compile(r"(?i)(\b[a-z][a-z0-9+.-]*://[^\s/@:'\"<>]*:)[^\s/'\"<>]+(?=@)"),
-    # A password with a plain slash: what stands after the colon is not a port.
+    # A password with a plain slash in an address of HTTP, whose paths may have an '@'.
     re.compile(
         r"(?i)(\b[a-z][a-z0-9+.-]*://[^\s/@:'\"<>]*:)(?!\d*/)[^\s/@'\"<>]*/[^\s'\"<>]*(?=@)"
     ),
@@ -162,6 +167,8 @@ def _parts(text: str) -> Iterator[str]:
             yield unquote(password)
         if "@" in password:  # others may split the address at the first of them
             yield from password.split("@")
+    if wide := _UP_TO_LAST_AT.match(text):
+        yield wide[0].partition("://")[2]
     if url.scheme:
         yield from (value for name, value in query if _SENSITIVE.search(name))
     else:
