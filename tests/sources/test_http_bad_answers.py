@@ -362,9 +362,11 @@ def test_a_schema_that_breaks_a_rule_is_refused(changes, told):
 @pytest.mark.parametrize("more", ['"size": 90', '"target": {"name": "y", "name": "x"}, "a": 1'])
 def test_a_schema_with_a_repeated_name_is_refused(more):
     content = f"{json.dumps(SCHEMA)[:-1]}, {more}}}".encode()
-    with answering(None, lambda one: send(one, 200, JSON, content)) as url:
-        with pytest.raises(sb.errors.SourceError, match="an object has the name '.*' twice"):
-            sb.HTTPSource(url)
+    with (
+        answering(None, lambda one: send(one, 200, JSON, content)) as url,
+        pytest.raises(sb.errors.SourceError, match=r"an object has the name '.*' twice"),
+    ):
+        sb.HTTPSource(url)
 
 
 def test_a_schema_is_asked_again_after_failures_that_may_pass():
