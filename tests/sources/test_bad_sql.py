@@ -63,6 +63,11 @@ def test_wrong_arguments_are_named(url, change, message):
         sb.SQLSource(url, **{**GIVEN, **change})
 
 
+def test_a_schema_that_is_not_there_is_an_error_of_the_database(url):
+    with pytest.raises(SourceError, match=r"the database failed \(.*nowhere"):
+        sb.SQLSource(url, **{**GIVEN, "table": "nowhere.visits"})
+
+
 @pytest.mark.parametrize(
     ("address", "message"),
     [

@@ -116,6 +116,12 @@ def test_passwords_of_postgresql_stay_out_of_the_file(tmp_path, postgres, monkey
     assert given.providers[0].source.size == 80
 
 
+def test_a_server_that_cannot_be_reached_is_an_error_of_the_database(tmp_path):
+    address = "postgresql://reader@127.0.0.1:1/db"
+    line = refused("init", tmp_path / "run.toml", "--from", address)
+    assert line.startswith(f"error: --from {address}: the database failed (OperationalError: ")
+
+
 @pytest.mark.parametrize("debug", [[], ["--debug"]], ids=["plain", "debug"])
 @pytest.mark.parametrize("password", ["P@ssw0rd", "P@ssw0rd/w0rd", "P/ssw0rd", "P?ssw0rd"])
 def test_an_address_that_is_split_inside_its_password_is_not_shown(

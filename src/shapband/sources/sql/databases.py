@@ -120,15 +120,21 @@ class EngineDatabase(Database):
         return PostgresLink(connection) if self.kind == "postgresql" else CoreLink(connection)
 
     def tables(self, schema: str | None) -> list[str]:
-        import sqlalchemy as sa
-
-        inspector = sa.inspect(self._engine)
-        return [*inspector.get_table_names(schema), *inspector.get_view_names(schema)]
+        with self._inspected() as inspector:
+            return [*inspector.get_table_names(schema), *inspector.get_view_names(schema)]
 
     def primary_key(self, table: str) -> list[str]:
+        with self._inspected() as inspector:
+            return list(inspector.get_pk_constraint(table)["constrained_columns"])
+
+    @contextmanager
+    def _inspected(self) -> Iterator[Any]:
         import sqlalchemy as sa
 
-        return list(sa.inspect(self._engine).get_pk_constraint(table)["constrained_columns"])
+        try:
+            yield sa.inspect(self._engine)
+        except Exception as cause:
+            raise failure_of(cause) from cause
 
 
 class DuckDatabase(Database):
