@@ -174,3 +174,29 @@ def postgres():
         pytest.skip(MISSING)
     with server() as url:
         yield url
+
+
+@pytest.fixture
+def collated(request, tmp_path, monkeypatch):
+    """Return a function that gives an empty database, and a type of `COLLATED` that it knows."""
+    from tests.databases import COLLATED, let_sqlite_be_another, run
+
+    def make(column):
+        kind, declared = COLLATED[column]
+        if kind != "postgresql":
+            scheme = "duckdb" if kind == "duckdb" else "sqlite"
+            if kind == "other":
+                let_sqlite_be_another(monkeypatch)
+            return f"{scheme}:///{tmp_path / 'clinic'}.{scheme}", declared
+        url = request.getfixturevalue("postgres")
+        run(url, "DROP TABLE IF EXISTS visits CASCADE")
+        run(url, "CREATE EXTENSION IF NOT EXISTS citext")
+        run(url, "DROP COLLATION IF EXISTS folded")
+        run(
+            url,
+            "CREATE COLLATION folded "
+            "(provider = icu, locale = 'und-u-ks-level1', deterministic = false)",
+        )
+        return url, declared
+
+    return make

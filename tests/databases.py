@@ -8,8 +8,30 @@ from typing import Any
 
 import pandas as pd
 
+# Columns whose collation takes different strings for the same: the database and the type.
+COLLATED = {
+    "NOCASE in SQLite": ("sqlite", "TEXT COLLATE NOCASE"),
+    "RTRIM in SQLite": ("sqlite", "TEXT COLLATE RTRIM"),
+    "NOCASE in another": ("other", "TEXT COLLATE NOCASE"),
+    "RTRIM in another": ("other", "TEXT COLLATE RTRIM"),
+    "NOCASE in DuckDB": ("duckdb", "TEXT COLLATE NOCASE.NOACCENT"),
+    "ICU in PostgreSQL": ("postgresql", "TEXT COLLATE folded"),
+    "citext in PostgreSQL": ("postgresql", "CITEXT"),
+}
 KINDS = ("sqlite", "postgresql", "duckdb", "other")
 _TYPES = {"i": "BIGINT", "f": "DOUBLE PRECISION", "b": "BOOLEAN"}
+
+
+def let_sqlite_be_another(monkeypatch: Any) -> None:
+    """Let SQLite pass for a database that shapband has no statements of its own for."""
+    from shapband.sources.sql import databases
+
+    class Other(databases.EngineDatabase):
+        def __init__(self, engine: Any, timeout: float | None) -> None:
+            super().__init__(engine, timeout)
+            self.kind, self.names_quoted, self.dialect = "other", False, engine.dialect
+
+    monkeypatch.setattr(databases, "EngineDatabase", Other)
 
 
 def quoted(name: str) -> str:

@@ -168,6 +168,12 @@ def test_a_secret_address_is_hidden_in_its_parts(how, forgotten, monkeypatch):
     [
         ("at https://me:hush@h.org/x", "at https://me:***@h.org/x"),
         ("at https://me:a:b@h.org:80", "at https://me:***@h.org:80"),
+        ("at https://me:a@b@h.org:80", "at https://me:***@h.org:80"),
+        ("at postgresql://me:a/b@h.org/x", "at postgresql://me:***@h.org/x"),
+        ("at postgresql://me:a/b@c/d@h.org", "at postgresql://me:***@h.org"),
+        ("at postgresql://me:a@b/c@h.org", "at postgresql://me:***@h.org"),
+        ("at https://me:a/b@h.org/x", "at https://me:***@h.org/x"),
+        ("at https://me:a@h.org/@b", "at https://me:***@h.org/@b"),
         ("ftp://:pw@h and amqp://u:pw@h", "ftp://:***@h and amqp://u:***@h"),
         ("key: api_key=abc123 is wrong", "key: api_key=*** is wrong"),
         ("?access_token=x.y.z&n=5", "?access_token=***&n=5"),
@@ -182,6 +188,8 @@ def test_passwords_that_nobody_declared_are_hidden_by_their_place(text, shown, f
     "text",
     [
         "see https://example.org/a:b for help",
+        "see https://example.org:80/a@b for help",
+        "see s3://example.org:80/a@b for help",
         "a basic authentication is needed",
         "n_sample=60 and keys=3 are fine",
         "compass=north",
@@ -191,6 +199,12 @@ def test_passwords_that_nobody_declared_are_hidden_by_their_place(text, shown, f
 )
 def test_ordinary_words_are_left_as_they_are(text, forgotten):
     assert hide(text) == text
+
+
+@pytest.mark.parametrize("told", ["host 'ssw0rd@db'", "host 'ssw0rd'", "P@ssw0rd", "u:P@ssw0rd"])
+def test_the_parts_of_a_password_that_is_split_at_its_at_are_hidden(told, forgotten):
+    learn("postgresql://u:P@ssw0rd@db:1/x")
+    assert "ssw0rd" not in hide(f"failed to resolve {told}")
 
 
 def _closure():

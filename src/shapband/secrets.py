@@ -33,9 +33,18 @@ _NAMES = (
     r"(?:access|account|private|shared|secret)_?-?(?:access)?_?-?keys?|signature|sig|sas"
 )
 _SENSITIVE = re.compile(rf"(?i)(?:^|[_\W]|(?<=[a-z]))(?:{_NAMES})$")
+# The password in the address of a database or the like, with an '@' or a slash in it.
+_UP_TO_LAST_AT = re.compile(
+    r"(?i)(\b(?!https?:)[a-z][a-z0-9+.-]*://[^\s/@:'\"<>]*:)(?!\d*/)[^\s'\"<>]+(?=@)"
+)
 # Places in a text where secrets stand: user:password@, password=..., Authorization headers.
 _PLACES = (
+    _UP_TO_LAST_AT,
     re.compile(r"(?i)(\b[a-z][a-z0-9+.-]*://[^\s/@:'\"<>]*:)[^\s/'\"<>]+(?=@)"),
+    # A password with a plain slash in an address of HTTP, whose paths may have an '@'.
+    re.compile(
+        r"(?i)(\b[a-z][a-z0-9+.-]*://[^\s/@:'\"<>]*:)(?!\d*/)[^\s/@'\"<>]*/[^\s'\"<>]*(?=@)"
+    ),
     re.compile(
         rf"(?i)((?<![a-z])(?:[a-z]+[_-])*(?:{_NAMES})\s?=\s?['\"]?)(?!\*\*\*)[^\s&;,'\"<>)]+"
     ),
@@ -167,6 +176,10 @@ def _parts(text: str) -> Iterator[str]:
         )
         if unquote(password) != password:
             yield unquote(password)
+        if "@" in password:  # others may split the address at the first of them
+            yield from password.split("@")
+    if wide := _UP_TO_LAST_AT.match(text):
+        yield wide[0].partition("://")[2]
     if url.scheme:
         yield from (value for name, value in query if _SENSITIVE.search(name))
     else:

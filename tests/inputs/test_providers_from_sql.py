@@ -7,7 +7,7 @@ import pytest
 import shapband as sb
 from shapband.errors import InvalidInput, SourceError
 from shapband.inputs import databases
-from tests.databases import fill, run
+from tests.databases import COLLATED, fill, run
 
 
 def visits(n=60):
@@ -47,6 +47,80 @@ def test_providers_are_those_of_the_frame(kind, most, tmp_path, request, monkeyp
         assert np.array_equal(drawn.X.to_numpy(), wanted.X.to_numpy())
         assert np.array_equal(drawn.y, wanted.y)
         assert one.source._relation.database is found[0].source._relation.database
+
+
+SITES = {"north": 5, "North": 4, "north ": 3, "nörth": 2, "south": 6}
+
+
+def collated_visits(url, kind, frame):
+    """Fill a table whose sites have a type of some collation; its keys repeat in every site."""
+    run(url, f"CREATE TABLE visits (id BIGINT, site {kind}, region {kind}, age FLOAT, cost FLOAT)")
+    marks = ", ".join(["%s" if url.startswith("postgresql") else "?"] * 5)
+    for row in frame.to_numpy(dtype=object).tolist():
+        run(url, f"INSERT INTO visits VALUES ({marks})", row)  # noqa: S608
+
+
+def sites():
+    sizes = list(SITES.values())
+    frame = pd.DataFrame({"id": np.concatenate([np.arange(size) * 2 for size in sizes])})
+    frame["site"] = np.repeat(list(SITES), sizes)
+    frame["region"] = np.where(frame["site"] == "North", "West", "west")
+    return frame.assign(age=np.arange(20.0), cost=np.arange(20.0) ** 2)
+
+
+@pytest.mark.parametrize("column", COLLATED)
+@pytest.mark.parametrize("most", [10**7, 10])
+def test_strings_that_a_collation_takes_for_the_same_are_providers_of_their_own(
+    column, most, collated, monkeypatch
+):
+    monkeypatch.setattr(databases, "MOST_KEYS", most)
+    url, kind = collated(column)
+    frame = sites()
+    collated_visits(url, kind, frame)
+    found = sb.providers_from_sql(url, features=["age"], **GIVEN)
+    assert {one.name: one.source.size for one in found} == SITES
+    for one in found:
+        own = frame[frame["site"] == one.name]
+        drawn = one.source.take(np.arange(one.source.size))
+        assert drawn.y.tolist() == own["cost"].tolist()
+        assert drawn.X["age"].tolist() == own["age"].tolist()
+    groups = sb.providers_from_sql(url, group="region", features=["age"], **GIVEN)
+    assert {one.name: len(one.providers) for one in groups} == {"West": 1, "west": 4}
+
+
+@pytest.mark.parametrize("column", COLLATED)
+def test_a_collation_does_not_hide_that_a_provider_has_two_groups(column, collated):
+    url, kind = collated(column)
+    frame = sites()
+    frame = frame[frame["site"] == "north"]
+    frame.loc[1, "region"] = "west " if "RTRIM" in column else "WEST"
+    collated_visits(url, kind, frame)
+    with pytest.raises(InvalidInput, match="all rows of provider 'north' must have the same"):
+        sb.providers_from_sql(url, group="region", **GIVEN)
+
+
+@pytest.mark.parametrize("most", [10**7, 10])
+def test_providers_of_a_padded_type_are_named_without_the_padding(most, postgres, monkeypatch):
+    monkeypatch.setattr(databases, "MOST_KEYS", most)
+    run(postgres, "DROP TABLE IF EXISTS visits CASCADE")
+    collated_visits(postgres, "CHAR(9)", sites().assign(id=range(20)))
+    found = sb.providers_from_sql(postgres, features=["age"], **GIVEN)
+    sizes = {one.name: one.source.size for one in found}
+    assert sizes == {"North": 4, "north": 8, "nörth": 2, "south": 6}
+
+
+def test_the_records_of_all_providers_must_add_up_to_the_table(tmp_path, monkeypatch):
+    url = f"sqlite:///{tmp_path / 'clinic.db'}"
+    fill(url, "visits", visits(), "id")
+    usual = databases.sizes_by
+
+    def lossy(*given):
+        return dict(list(usual(*given).items())[1:])
+
+    assert sum(one.source.size for one in sb.providers_from_sql(url, **GIVEN)) == 60
+    monkeypatch.setattr(databases, "sizes_by", lossy)
+    with pytest.raises(SourceError, match=r"by='site' have \d+ records together, and there are 60"):
+        sb.providers_from_sql(url, **GIVEN)
 
 
 def test_all_keys_are_read_with_one_statement(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+import traceback
 
 import numpy as np
 import pandas as pd
@@ -62,6 +63,11 @@ def test_wrong_arguments_are_named(url, change, message):
         sb.SQLSource(url, **{**GIVEN, **change})
 
 
+def test_a_schema_that_is_not_there_is_an_error_of_the_database(url):
+    with pytest.raises(SourceError, match=r"the database failed \(.*nowhere"):
+        sb.SQLSource(url, **{**GIVEN, "table": "nowhere.visits"})
+
+
 @pytest.mark.parametrize(
     ("address", "message"),
     [
@@ -79,6 +85,61 @@ def test_wrong_addresses_are_named(address, message, tmp_path, monkeypatch):
     with pytest.raises(InvalidInput, match=message):
         sb.SQLSource(address, **GIVEN)
     assert list(tmp_path.iterdir()) == []  # SQLite would create an empty file
+
+
+# The parts of a password that a driver would take for a host, a port or a database.
+WRONGLY_SPLIT = (
+    "postgresql://reader:P@ssw0rd@127.0.0.1:1/db",
+    "postgresql://reader:P@ss@w0rd@127.0.0.1:1/db",
+    "postgresql://reader:P@ssw0rd/w0rd@127.0.0.1:1/db",
+    "postgresql://reader:P/ssw0rd@127.0.0.1:1/db",
+    "postgresql://reader:P?ssw0rd@127.0.0.1:1/db",
+    "postgresql://reader:P#ssw0rd@127.0.0.1:1/db",
+    "postgresql://127.0.0.1:1/db?password=P@ssw0rd",
+    "mysql+pymysql://reader:P@ssw0rd@127.0.0.1:1/db",
+    "reader:P@ssw0rd@127.0.0.1:1/db",
+    "reader:ssw0rd@127.0.0.1:1/db",
+)
+
+
+@pytest.mark.parametrize("address", WRONGLY_SPLIT)
+def test_an_address_that_would_be_split_inside_its_password_is_refused_and_not_shown(address):
+    with pytest.raises(InvalidInput, match=r"url must have a single '@'.*'@' as %40") as raised:
+        sb.SQLSource(address, **GIVEN)
+    trace = "".join(traceback.format_exception(raised.value)[2:])
+    assert not [part for part in ("ss@", "w0rd", "127.0.0.1") if part in trace]
+
+
+@pytest.mark.parametrize("address", WRONGLY_SPLIT[:1])
+@pytest.mark.parametrize("make", [sa.make_url, sa.create_engine], ids=["URL", "engine"])
+def test_a_url_that_was_split_inside_its_password_is_refused(address, make):
+    place = make(address.replace("postgresql:", "postgresql+psycopg:"))
+    assert "ssw0rd" in (getattr(place, "url", place).host)
+    with pytest.raises(InvalidInput, match="url must have a single '@'") as raised:
+        sb.SQLSource(place, **GIVEN)
+    assert "w0rd" not in str(raised.value)
+
+
+def test_an_escaped_password_is_understood(served):
+    run(served, "DROP ROLE IF EXISTS escaped")
+    run(served, "CREATE ROLE escaped LOGIN PASSWORD 'P@ss/w0rd?#'")
+    run(served, "GRANT SELECT ON visits TO escaped")
+    address = served.replace(f"boss:{PASSWORD}", "escaped:P%40ss%2Fw0rd%3F%23")
+    assert sb.SQLSource(address, **GIVEN).size == 20
+
+
+def test_a_file_may_have_an_at_in_its_path(tmp_path):
+    (tmp_path / "me@a@b").mkdir()
+    address = f"sqlite:///{tmp_path}/me@a@b/clinic.db"
+    fill(address, "visits", VISITS, "id")
+    assert sb.SQLSource(address, **GIVEN).size == 20
+
+
+@pytest.mark.parametrize("place", ["", "reader@", "reader:ssw0rd@"])
+def test_a_port_that_is_no_number_is_refused_and_not_shown(place):
+    with pytest.raises(InvalidInput, match="url must have a number as its port") as raised:
+        sb.SQLSource(f"postgresql://{place}:w0rd/db", **GIVEN)
+    assert "w0rd" not in "".join(traceback.format_exception(raised.value)[2:])
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,13 @@ def test_a_zstandard_file_is_read(tmp_path):
     pd.testing.assert_frame_equal(read_csv(path, None, "path"), NUMBERS)
 
 
+@pytest.mark.parametrize("text", ["", "\n \n"])
+def test_a_file_without_a_header_is_an_error(text, tmp_path):
+    (tmp_path / "x.csv").write_text(text)
+    with pytest.raises(sb.errors.InvalidInput, match=r"x.csv is empty: a CSV file begins with a h"):
+        sb.FileSource(tmp_path / "x.csv", target="y")
+
+
 @pytest.mark.parametrize(
     ("text", "separator"),
     [
@@ -124,7 +131,6 @@ def test_a_zstandard_file_is_read(tmp_path):
         ('name,note\nx,"one;two;three"\n', ","),
         ("a|b|c\n1|2;3|4,5\n", "|"),
         ("a,b\n1,2,\n3,4,\n", ","),
-        ("", ","),
     ],
 )
 def test_the_separator_is_found(text, separator, tmp_path):

@@ -112,6 +112,9 @@ def test_a_good_answer_is_read():
         (as_json(y=["a", 1]), "column 'y' must hold string; received 1"),
         (as_json(z=[1, 2]), "other columns: it must have x, n, y; received x, n, y, z"),
         (b'{"columns": {"x": [1, 2], "y": ["a", "b"]}}', "lacks the column 'n'"),
+        (as_json()[:-2] + b', "x": [9.0, 9.0]}}', "an object has the name 'x' twice"),
+        (as_json()[:-1] + b', "columns": {}}', "an object has the name 'columns' twice"),
+        (as_json()[:-1] + b', "more": [{"a": 1, "\\u0061": 2}]}', "has the name 'a' twice"),
         (as_json(x=[float("nan"), 1.0]), "NaN is not JSON: use null"),
         (as_json(x=[float("inf"), 1.0]), "Infinity is not JSON"),
         (as_json().replace(b"0.5", b"1e999"), "beyond the largest float64"),
@@ -354,6 +357,16 @@ def test_a_schema_that_breaks_a_rule_is_refused(changes, told):
         with pytest.raises(sb.errors.SourceError, match=told) as caught:
             sb.HTTPSource(url)
         assert f"{url}/v1/schema" in str(caught.value)
+
+
+@pytest.mark.parametrize("more", ['"size": 90', '"target": {"name": "y", "name": "x"}, "a": 1'])
+def test_a_schema_with_a_repeated_name_is_refused(more):
+    content = f"{json.dumps(SCHEMA)[:-1]}, {more}}}".encode()
+    with (
+        answering(None, lambda one: send(one, 200, JSON, content)) as url,
+        pytest.raises(sb.errors.SourceError, match=r"an object has the name '.*' twice"),
+    ):
+        sb.HTTPSource(url)
 
 
 def test_a_schema_is_asked_again_after_failures_that_may_pass():

@@ -33,6 +33,10 @@ def stock():
         ("https://a/?token=abcdefgh", "must not have a query"),
         ("https://a/#part", "must not have a query or a fragment"),
         ("https://me:hush-hush@a/", "must not hold a user or password"),
+        ("https://me:P@hush-hush@a/", "must not hold a user or password"),
+        ("https://me:P@hush-hush@a:b/", "must not hold a user or password"),
+        ("https://me:hush/hush@a/", "must not hold a user or password"),
+        ("https://me:12#hush@a/", "must not have a query or a fragment"),
     ],
 )
 def test_bad_addresses_are_refused_before_anything_is_asked(url, told):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sqlalchemy as sa
-from tests.databases import fill, quoted, run
+from tests.databases import COLLATED, fill, let_sqlite_be_another, quoted, run
 
 import shapband as sb
 from shapband.sources.sql import databases, keys
@@ -39,14 +39,7 @@ def place(request, tmp_path):
 
 @pytest.fixture
 def other(monkeypatch):
-    """Let SQLite pass for a database that shapband has no statements of its own for."""
-
-    class Other(databases.EngineDatabase):
-        def __init__(self, engine, timeout):
-            super().__init__(engine, timeout)
-            self.kind, self.names_quoted, self.dialect = "other", False, engine.dialect
-
-    monkeypatch.setattr(databases, "EngineDatabase", Other)
+    let_sqlite_be_another(monkeypatch)
 
 
 @pytest.fixture(params=KINDS)
@@ -143,6 +136,61 @@ def test_a_query_takes_the_place_of_a_table(kind, place):
     assert drawn.X["twice"].tolist() == (kept["age"] * 2).tolist()
     assert set(drawn.X["note"]) == {":x %s ?"}
     assert drawn.y.tolist() == kept["cost"].tolist()
+
+
+@pytest.mark.parametrize("end", [" -- all of them", ";", " /* all of them */ ;\n"])
+def test_a_query_may_end_in_a_comment(kind, place, end):
+    url = place(visits(5), key="id", kind=kind)
+    query = "SELECT id, age, cost FROM visits" + end  # noqa: S608
+    assert sb.SQLSource(url, query=query, key="id", target="cost").take(np.arange(5)).y.size == 5
+
+
+LIKE = ["a", "A", "a ", "á", "b", "AB", "aB"]  # strings that some collations take for each other
+
+
+@pytest.mark.parametrize("column", COLLATED)
+def test_keys_are_compared_exactly_whatever_the_collation(column, collated):
+    url, kind = collated(column)
+    run(url, f"CREATE TABLE visits (id {kind}, age FLOAT, cost FLOAT)")
+    for cost, key in enumerate(LIKE):
+        mark = "%s" if url.startswith("postgresql") else "?"
+        run(url, f"INSERT INTO visits VALUES ({mark}, 1, {cost})", [key])  # noqa: S608
+    source = sb.SQLSource(url, table="visits", key="id", target="cost")
+    ordered = sorted(range(len(LIKE)), key=LIKE.__getitem__)
+    rows = np.array([6, 0, 3, 3, 1, 2, 4, 5])
+    assert source.take(rows).y.tolist() == [ordered[row] for row in rows]
+
+
+def test_keys_and_features_of_a_padded_type_are_read_without_their_padding(place):
+    url = place(visits(), kind="postgresql")
+    run(url, "DROP TABLE IF EXISTS padded")
+    run(
+        url, "CREATE TABLE padded (id CHAR(4) PRIMARY KEY, ward CHAR(5), note VARCHAR(5), cost INT)"
+    )
+    run(
+        url,
+        "INSERT INTO padded VALUES ('b', 'x', 'y ', 1), ('a', NULL, 'y', 2), ('ab c', '', '', 3)",
+    )
+    source = sb.SQLSource(url, table="padded", key="id", target="cost")
+    drawn = source.take(np.array([2, 0, 1, 0]))
+    assert drawn.y.tolist() == [1.0, 2.0, 3.0, 2.0]
+    assert drawn.X["ward"].fillna("none").tolist() == ["x", "none", "", "none"]
+    assert drawn.X["note"].tolist() == ["y ", "y", "", "y"]  # only this type is padded
+    run(url, "DELETE FROM padded WHERE id = 'a'")
+    with pytest.raises(sb.errors.SourceError, match="the row with id 'a' is gone"):
+        source.take(np.array([0]))
+
+
+def test_types_that_were_created_in_postgresql_are_strings(place):
+    url = place(visits(), kind="postgresql")
+    run(url, "DROP TABLE IF EXISTS moods")
+    run(url, "DROP TYPE IF EXISTS mood")
+    run(url, "CREATE TYPE mood AS ENUM ('sad', 'fine', '')")
+    run(url, "CREATE TABLE moods (id mood, was mood, cost FLOAT)")
+    run(url, "INSERT INTO moods VALUES ('sad', 'fine', 1), ('fine', NULL, 2), ('', '', 3)")
+    drawn = sb.SQLSource(url, table="moods", key="id", target="cost").take(np.array([2, 1, 0]))
+    assert drawn.y.tolist() == [1.0, 2.0, 3.0]
+    assert drawn.X["was"].fillna("none").tolist() == ["fine", "none", ""]
 
 
 def test_several_draws_are_one_statement(kind, place, monkeypatch):

@@ -274,9 +274,29 @@ def test_a_draw_that_cannot_be_cut_into_rounds_is_refused_before_a_source_is_ask
 
     utility = sb.FederatedUtility("linear", X, y, rounds=3, records_per="round")
     providers = [sb.Provider(name, sb.FunctionSource(source)) for name in "ab"]
-    with pytest.raises(InvalidInput, match=r"multiple of the 3 rounds; received .* 8 .*use 6 or 9"):
+    with pytest.raises(InvalidInput, match=r"multiple of the 3 rounds; received .* 8 .*use 6$"):
         sb.value(providers, utility, sampling=sampling, n_games=2, seed=0)
     assert not asked
+
+
+@pytest.mark.parametrize(
+    ("stock", "rounds", "remedy"),
+    [(40, 3, "use 39"), (7, 4, "use 4"), (3, 4, "use at least 4, or fewer rounds")],
+)
+def test_the_size_that_an_error_suggests_can_be_drawn(stock, rounds, remedy):
+    clients, X, y = task("linear", 2, sizes=stock)
+
+    def valued(size: int, rounds: int) -> sb.Valuation:
+        utility = sb.FederatedUtility("linear", X, y, rounds=rounds, records_per="round")
+        sampling = sb.Fresh(size)
+        return sb.value(providers_of(clients), utility, sampling=sampling, n_games=2, seed=0)
+
+    with pytest.raises(InvalidInput, match=f"a draw of {stock} records: {remedy}$"):
+        valued(stock, rounds)
+    if "fewer" in remedy:
+        assert valued(stock, stock).n_games == 2
+    else:
+        assert valued(int(remedy.removeprefix("use ")), rounds).n_games == 2
 
 
 def test_a_run_is_extended_by_the_same_utility_and_refused_for_another(tmp_path):

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace as with_changes
 from typing import Any
 
 from shapband.checks import concerning, written
-from shapband.errors import InvalidInput
+from shapband.errors import InvalidInput, SourceError
 from shapband.providers import Group, Provider, grouped
-from shapband.sources.sql.keys import MOST_KEYS, Keys, check_counts, known_keys
+from shapband.sources.sql.keys import MOST_KEYS, Keys, check_counts, known_keys, sizes_by
 from shapband.sources.sql.source import (
     CONCURRENT,
     TIMEOUT,
     SQLSource,
     layout_of,
     opened,
-    relation_of,
 )
 from shapband.sources.sql.statements import Relation
 
@@ -43,8 +43,9 @@ def providers_from_sql(
     Parameters
     ----------
     url, table, query, key, target, version_column, replace, concurrent, timeout : as of `SQLSource`
-    by : the column that names the provider of each row; it is not a feature. Values that are
-        written alike, such as 1 and "1", are an error
+    by : the column that names the provider of each row; it is not a feature. Strings that differ,
+        if only in case or in blanks at the end, are two providers, whatever the collation of the
+        column. Values that are written alike, such as 1 and "1", are an error
     group : the column that names the group of each provider, such as the region of a hospital; it
         is not a feature. A provider with NULL in it is in no group
     features : the columns with the features; by default all but `by`, `group`, `key`, `target` and
@@ -77,15 +78,17 @@ def providers_from_sql(
     owners = _owners_of(whole, key, by)
     layout = layout_of(whole, key, target, columns)
     keys = _keys_of(whole, key, by, owners)
-    own = relation_of(whole.database, table, query, by)
-    providers = []
+    strings = any(isinstance(owner, str) for owner, _ in owners.values())
+    own = with_changes(whole, by=by, strings=strings)
+    sources = {}
     for name, (owner, _) in sorted(owners.items()):
         with concerning(f"provider {name!r}"):
-            source = SQLSource.part(
+            sources[name] = SQLSource.part(
                 own, owner, key, layout, keys.get(owner), version_column,
                 replace=replace, concurrent=concurrent,
             )  # fmt: skip
-        providers.append(Provider(name, source))
+    _check_sum(whole, key, by, sum(source.size for source in sources.values()))
+    providers = [Provider(name, source) for name, source in sources.items()]
     if group is None:
         return providers
     labels = _groups_of(whole, key, by, group)
@@ -96,7 +99,7 @@ def _groups_of(relation: Relation, key: str, by: str, group: str) -> dict[Any, s
     """The name of the group of each provider, by its value of the column; empty if it has none."""
     labels: dict[Any, str] = {}
     known: dict[str, Any] = {}
-    for owner, value, _, _ in relation.database.run(relation.counts_by(key, by, group)).rows:
+    for owner, value in sizes_by(relation, key, by, group):
         label = "" if value is None else str(value)
         if value is not None and not label:
             raise InvalidInput(
@@ -121,8 +124,7 @@ def _groups_of(relation: Relation, key: str, by: str, group: str) -> dict[Any, s
 def _owners_of(relation: Relation, key: str, by: str) -> dict[str, tuple[Any, int]]:
     """The value of the column and the number of rows of each provider, by its name."""
     owners: dict[str, tuple[Any, int]] = {}
-    rows = relation.database.run(relation.counts_by(key, by)).rows
-    for owner, size, known in rows:
+    for (owner,), (size, known) in sizes_by(relation, key, by).items():
         if owner is None:
             raise InvalidInput(f"SQLSource: by={by!r} is NULL in {size:,} rows: fill them")
         name = str(owner)
@@ -139,15 +141,27 @@ def _owners_of(relation: Relation, key: str, by: str) -> dict[str, tuple[Any, in
         with concerning(f"provider {name!r}"):
             check_counts(key, size, known)
         owners[name] = owner, size
-    check_counts(key, len(rows), len(rows))
+    check_counts(key, len(owners), len(owners))
     return owners
+
+
+def _check_sum(relation: Relation, key: str, by: str, found: int) -> None:
+    """Check that every row has a provider, and no row has two."""
+    ((size, _),) = relation.database.run(relation.counts(key)).rows
+    if found != size:
+        raise SourceError(
+            f"SQLSource: the providers of by={by!r} have {found:,} records together, and there are "
+            f"{size:,} rows: if the table is being changed, read a copy; else convert the column "
+            "to strings with query="
+        )
 
 
 def _keys_of(
     relation: Relation, key: str, by: str, owners: dict[str, tuple[Any, int]]
 ) -> dict[Any, Keys]:
     """Read the keys of all providers with one statement, unless there are too many of them."""
-    if sum(size for _, size in owners.values()) > MOST_KEYS:
+    many = sum(size for _, size in owners.values()) > MOST_KEYS
+    if many and relation.database.names_quoted:
         return {}
     found: dict[Any, list[Any]] = {}
     for owner, one in relation.database.run(relation.keys_by(key, by)).rows:
@@ -155,5 +169,6 @@ def _keys_of(
     keys = {}
     for name, (owner, _) in owners.items():
         with concerning(f"provider {name!r}"):
-            keys[owner] = known_keys(found[owner], key)
+            if owner in found:
+                keys[owner] = known_keys(found[owner], key)
     return keys

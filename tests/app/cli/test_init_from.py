@@ -1,5 +1,7 @@
 """`shapband init --from` writes a configuration for tables that it finds, which runs as it is."""
 
+import gzip
+
 import fsspec
 import numpy as np
 import pandas as pd
@@ -38,7 +40,7 @@ def test_small_files_run_as_they_are(way, tmp_path):
     text, given = made(tmp_path, "--from", tmp_path / "data")
     assert [one.name for one in given.providers] == ["north", "south"]
     assert given.providers[0].source.schema.columns == ("age", 'dose "x" #1')
-    assert "features, which must be numbers without gaps: ward, gaps" in text
+    assert "features, which must be numbers without gaps in all tables: ward, gaps" in text
     result = called("run", tmp_path / "run.toml", "--out", tmp_path / "run", "--quiet")
     assert result.exit_code == 0, result.output
     assert sb.load(tmp_path / "run").valuation.names == ("north", "south")
@@ -107,6 +109,88 @@ def test_tables_may_be_at_an_address(tmp_path):
     text, given = made(tmp_path, "--from", "memory://init")
     assert 'path = "memory:///init/north.csv"' in text
     assert given.providers[0].source.size == 42
+
+
+@pytest.mark.parametrize("first", ["north", "south", "validation"])
+def test_columns_that_a_table_lacks_are_left_out_and_named(first, tmp_path):
+    (tmp_path / "data").mkdir()
+    for seed, name in enumerate(("north", "south", "validation")):
+        frame = table(seed).assign(beds=1.0, code="7" if name == "north" else "x")
+        lesser = frame if name == first else frame.drop(columns="beds")
+        lesser.to_csv(tmp_path / "data" / f"{name}.csv", index=False)
+    text, given = made(tmp_path, "--from", tmp_path / "data")
+    assert given.providers[0].source.schema.columns == ("age", 'dose "x" #1')
+    lacking = "south" if first == "north" else "north"
+    assert f"beds (number, not in {lacking}.csv)" in text
+    assert "code (number or string)" in text
+    (line,) = (one for one in text.splitlines() if "Not among the features" in one)
+    assert {"ward", "gaps", "beds", "code"} == set(line.partition(": ")[2].split(", "))
+    result = called("run", tmp_path / "run.toml", "--out", tmp_path / "run", "--quiet")
+    assert result.exit_code == 0, result.output
+
+
+def test_a_column_that_all_tables_have_is_a_feature(tmp_path):
+    (tmp_path / "data").mkdir()
+    for seed, name in enumerate(("north", "south", "validation")):
+        table(seed).assign(beds=1.0).to_csv(tmp_path / "data" / f"{name}.csv", index=False)
+    text, given = made(tmp_path, "--from", tmp_path / "data")
+    assert given.providers[0].source.schema.columns == ("age", 'dose "x" #1', "beds")
+    assert "not in" not in text
+
+
+def test_a_target_that_a_table_lacks_is_refused(tmp_path):
+    (tmp_path / "data").mkdir()
+    table(0).to_csv(tmp_path / "data" / "north.csv", index=False)
+    table(1).rename(columns={"outcome": "result"}).to_csv(tmp_path / "data/south.csv", index=False)
+    given = ("--from", tmp_path / "data", "--target", "outcome")
+    line = refused("init", tmp_path / "run.toml", *given)
+    assert "--target outcome is not a column of south.csv: move this file elsewhere" in line
+    assert called("init", tmp_path / "run.toml", *given[:2]).exit_code == 0
+    assert 'in place of "TARGET"' in (tmp_path / "run.toml").read_text()
+
+
+EMPTY = {"a.csv": b"", "b.csv": b"\n \n", "c.csv": b"age,outcome\n", "d.csv.gz": gzip.compress(b"")}
+
+
+@pytest.mark.parametrize("empty", [*EMPTY, "all"])
+def test_tables_without_rows_are_left_out_and_named(empty, tmp_path):
+    (tmp_path / "data").mkdir()
+    names = list(EMPTY) if empty == "all" else [empty]
+    for name in names:
+        (tmp_path / "data" / name).write_bytes(EMPTY[name])
+    assert "no file has rows" in refused("init", tmp_path / "r.toml", "--from", tmp_path / "data")
+    for seed, name in enumerate(("north", "south")):
+        table(seed).to_csv(tmp_path / "data" / f"{name}.csv", index=False)
+    text, given = made(tmp_path, "--from", tmp_path / "data")
+    assert f"2 providers (left out, without rows: {', '.join(names)})" in text
+    assert [one.name for one in given.providers] == ["north", "south"]
+    assert given.providers[0].source.schema.columns == ("age", 'dose "x" #1')
+
+
+def test_an_empty_part_of_a_large_table_must_be_removed(tmp_path):
+    for seed, name in enumerate(("north", "south")):
+        (tmp_path / "lake" / name).mkdir(parents=True)
+        for part in range(2):
+            table(seed + part).to_csv(tmp_path / "lake" / name / f"{part}.csv", index=False)
+    (tmp_path / "lake" / "south" / "2.csv").write_text("")
+    table(9).to_csv(tmp_path / "validation.csv", index=False)
+    result = called("init", tmp_path / "run.toml", "--from", tmp_path / "lake")
+    assert "(left out, without rows: south/2.csv)" in result.output
+    text = (tmp_path / "run.toml").read_text()
+    assert "and remove south/2.csv, without rows:" in text
+    with pytest.raises(sb.errors.InvalidInput, match=r"2.csv is empty: a CSV file begins with a"):
+        Config.parse(text).build(tmp_path)
+    (tmp_path / "lake" / "south" / "2.csv").unlink()
+    assert len(Config.parse(text).build(tmp_path).arguments.providers) == 2
+
+
+def test_every_format_is_named(tmp_path):
+    (tmp_path / "data").mkdir()
+    for seed, separator in enumerate("\t;\t"):
+        table(seed).to_csv(tmp_path / "data" / f"{seed}.csv", index=False, sep=separator)
+    result = called("init", tmp_path / "run.toml", "--from", tmp_path / "data")
+    told = r"found 3 files (CSV, separator '\t'; CSV, separator ';'), 3 providers"
+    assert result.stdout.splitlines()[0] == told
 
 
 @pytest.mark.parametrize(

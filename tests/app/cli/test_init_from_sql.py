@@ -66,7 +66,7 @@ def test_a_table_with_validation_rows_runs_as_it_is(kind, tmp_path):
     ]
     assert given.providers[0].source.schema.columns == ("age", 'dose "x"; --')
     assert "40 validation rows" in repr(given.utility)
-    assert "numbers without gaps: ward, gaps, seen" in text
+    assert "numbers without gaps in all tables: ward, gaps, seen" in text
     result = called("run", tmp_path / "run.toml", "--out", tmp_path / "run", "--quiet")
     assert result.exit_code == 0, result.output
     found = sb.load(tmp_path / "run").valuation
@@ -114,6 +114,26 @@ def test_passwords_of_postgresql_stay_out_of_the_file(tmp_path, postgres, monkey
     )
     given = Config.parse(text).build(tmp_path).arguments
     assert given.providers[0].source.size == 80
+
+
+def test_a_server_that_cannot_be_reached_is_an_error_of_the_database(tmp_path):
+    address = "postgresql://reader@127.0.0.1:1/db"
+    line = refused("init", tmp_path / "run.toml", "--from", address)
+    assert line.startswith(f"error: --from {address}: the database failed (OperationalError: ")
+
+
+@pytest.mark.parametrize("debug", [[], ["--debug"]], ids=["plain", "debug"])
+@pytest.mark.parametrize("password", ["P@ssw0rd", "P@ssw0rd/w0rd", "P/ssw0rd", "P?ssw0rd"])
+def test_an_address_that_is_split_inside_its_password_is_not_shown(
+    tmp_path, monkeypatch, password, debug
+):
+    monkeypatch.setattr("shapband.secrets._revealed", set())
+    address = f"postgresql://reader:{password}@127.0.0.1:1/db"
+    result = called("init", tmp_path / "run.toml", "--from", address, *debug)
+    assert result.exit_code == 1
+    assert "url must have a single '@'" in result.stderr
+    assert "w0rd" not in result.output
+    assert not (tmp_path / "run.toml").exists()
 
 
 @pytest.mark.parametrize(

@@ -241,7 +241,7 @@ ADDITIVE = '[utility]\nkind = "additive"\n'
     [
         ('kind = "csv", path = "none.csv", target = "y"', r"source\.path: there is no file"),
         ('kind = "csv", path = ".", target = "y"', r"source\.path: there is no file"),
-        ('kind = "csv", path = "empty.csv", target = "y"', r"source\.path: .* cannot be read"),
+        ('kind = "csv", path = "empty.csv", target = "y"', r"source\.path: .*empty.csv is empty"),
         ('kind = "csv", path = "bytes.csv", target = "y"', r"source\.path: .* cannot be read"),
         (
             'kind = "csv", path = "good.csv", target = "z"',

@@ -74,6 +74,8 @@ def test_the_address_is_read_from_the_environment(folder, monkeypatch):
         (SOURCE + 'by = "site"', 'name = "a"', "name: must be left out"),
         (SOURCE + 'query = "SELECT 1"', 'name = "a"', "either table or query must be given"),
         (SOURCE.replace("sqlite:///", "sqlite://me:hush-hush@host/"), "", "not hold a password"),
+        (SOURCE.replace("sqlite:///", "pg://me:P@hush-hush@host/"), "", "not hold a password"),
+        (SOURCE.replace("sqlite:///", "pg://me:a hush-hush@host/"), "", "not hold a password"),
         (SOURCE.replace('"sqlite:///clinic.db"', "3"), "", 'url: must be a string or { env = "N'),
         (SOURCE.replace('"sqlite:///clinic.db"', "{ ENV = 'A' }"), "", "received a table"),
         (SOURCE.replace('"id"', '"ip"'), 'name = "a"', "source: SQLSource: key='ip' is not a col"),
@@ -91,6 +93,18 @@ def test_wrong_settings_are_named_and_harm_nothing(folder, source, name, message
         built(folder, source, name)
     assert "hush-hush" not in str(raised.value)
     assert len(built(folder, SOURCE + 'by = "site"').providers) == 2
+
+
+@pytest.mark.parametrize("debug", [[], ["--debug"]], ids=["plain", "debug"])
+def test_an_address_that_is_split_inside_its_password_is_not_shown(folder, monkeypatch, debug):
+    monkeypatch.setenv("CLINIC_URL", "postgresql://reader:P@ssw0rd@127.0.0.1:1/db")
+    source = SOURCE.replace('"sqlite:///clinic.db"', '{ env = "CLINIC_URL" }') + 'by = "site"'
+    file = folder / "shapband.toml"
+    file.write_text(CONFIG.format(source=source, name=""))
+    result = CliRunner().invoke(app, ["run", str(file), "--out", str(folder / "run"), *debug])
+    assert result.exit_code == 1
+    assert "source: SQLSource: url must have a single '@'" in result.stderr
+    assert "w0rd" not in result.output
 
 
 def test_a_run_asks_the_database_and_is_resumed(folder, monkeypatch):

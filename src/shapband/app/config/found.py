@@ -37,12 +37,14 @@ class Column:
     name : its name
     kind : "number", "string", or another word for what cannot be a feature, such as "timestamp"
     gaps : whether values are missing
+    lacking : a table without this column, or "" if all have it
     labels : number of different values if they are few, so that they may be classes, else None
     """
 
     name: str
     kind: str
     gaps: bool
+    lacking: str = ""
     labels: int | None = None
 
 
@@ -107,7 +109,8 @@ def found_text(found: Found, address: str, file: str) -> str:
     lines += ["# Columns:", *_listed(found.columns)]
     if others and found.target is not None:
         left = ", ".join(one.name for one in others)
-        lines += [f"# Not among the features, which must be numbers without gaps: {_comment(left)}"]
+        rule = "numbers without gaps in all tables"
+        lines += [f"# Not among the features, which must be {rule}: {_comment(left)}"]
     lines += ["", "version = 1", "n_games = 200                # more games mean smaller errors"]
     lines += ["seed = 0                     # repeats the run bit for bit", ""]
     asked = {"target": found.target or PLACEHOLDER, "features": features}
@@ -159,14 +162,17 @@ def _utility(found: Found) -> dict[str, Any]:
 
 
 def _is_feature(column: Column, reserved: Collection[str | None]) -> bool:
-    return column.kind == "number" and not column.gaps and column.name not in reserved
+    whole = column.kind == "number" and not column.gaps and not column.lacking
+    return whole and column.name not in reserved
 
 
 def _listed(columns: Sequence[Column]) -> list[str]:
     """The columns with their kinds, in comments."""
     lines: list[str] = []
     for column in columns:
-        word = f"{_comment(column.name)} ({column.kind}{', with gaps' if column.gaps else ''})"
+        lacking = f", not in {_comment(column.lacking)}" if column.lacking else ""
+        gaps = ", with gaps" if column.gaps else ""
+        word = f"{_comment(column.name)} ({column.kind}{gaps}{lacking})"
         if lines and len(lines[-1]) + len(word) + 2 <= _WIDTH:
             lines[-1] += f", {word}"
         else:

@@ -13,6 +13,7 @@ from shapband.checks import one_line
 from shapband.errors import InvalidInput, SourceError
 from shapband.inputs.file_providers import group_files, stem
 from shapband.sources.reading.addresses import FileAt, find_files, is_url
+from shapband.sources.reading.dialects import EmptyFile, find_dialect
 from shapband.sources.reading.stores import Store, TableFacts, format_of, open_store
 
 _IN_MEMORY = 2 * 10**8  # so many bytes are read whole, so that validation rows can be held out
@@ -32,6 +33,10 @@ class _Provider:
     def size(self) -> int:
         return sum(sum(one.sizes) for one in self.facts)
 
+    @property
+    def tables(self) -> list[tuple[FileAt, TableFacts]]:
+        return list(zip(self.store.files, self.facts, strict=True))
+
     def values(self, column: str, *, all_parts: bool) -> Any:
         """Read a column, or its first part."""
         import pyarrow as pa
@@ -50,35 +55,41 @@ def find(address: str, target: str | None, folder: Path) -> Found:
     files = [one for one in find_files(address, "--from") if format_of(one.address)]
     if not files:
         raise InvalidInput(f"--from {one_line(address)}: there is no Parquet, Arrow or CSV file")
-    rows = [one for one in files if stem(one.inside.rpartition("/")[2]).lower() in VALIDATION]
-    data = [one for one in files if one not in rows] or files
     try:
-        return _found(address, data, [one for one in rows if one not in data], target, folder)
+        return _found(address, files, target, folder)
     except SourceError as cause:
         raise InvalidInput(f"--from {one_line(address)}: {cause}") from cause
 
 
-def _found(
-    address: str, data: Sequence[FileAt], rows: Sequence[FileAt], target: str | None, folder: Path
-) -> Found:
-    providers = [
-        _Provider(name, store, [store.facts(place) for place in range(len(store.files))])
-        for name, store in _stores(data)
-    ]
+def _found(address: str, files: Sequence[FileAt], target: str | None, folder: Path) -> Found:
+    empty = [one for one in files if _is_empty(one)]
+    files = [one for one in files if one not in empty]
+    rows = [one for one in files if stem(one.inside.rpartition("/")[2]).lower() in VALIDATION]
+    providers = _providers([one for one in files if one not in rows] or files)
+    empty += [file for one in providers if not one.size for file in one.store.files]
+    providers = [one for one in providers if one.size]
+    if not providers:
+        raise InvalidInput(f"--from {one_line(address)}: no file has rows")
     first = providers[0]
-    names = first.facts[0].schema.names
-    chosen = guess_target(names, target)
-    columns = [_column(one, providers) for one in first.facts[0].schema]
+    data = [file for one in providers for file in one.store.files]
+    # Rows of Arrow files cannot be read whole.
+    known = [one for one in rows if one not in data and format_of(one.address) != "arrow"][:1]
+    tables = [pair for one in [*providers, *_providers(known)] for pair in one.tables]
+    columns = _columns(tables)
+    chosen = _target(columns, target)
     columns = [_with_labels(one, first) if one.name == chosen else one for one in columns]
-    about = f"{_count(len(data), 'file')} ({first.store.format})"
-    known = [one for one in rows if format_of(one.address) != "arrow"]
+    formats = dict.fromkeys(facts.format for one in providers for facts in one.facts)
+    about = f"{_count(len(data), 'file')} ({'; '.join(formats)})"
+    left = ", ".join(sorted(one_line(one.inside) for one in empty))
+    without = f" (left out, without rows: {left})" if empty else ""
     validation: Any = _file(known[0], folder) if known else None
     if not _are_small(providers):
-        about += f", {_count(len(providers), 'provider')}"
+        about += f", {_count(len(providers), 'provider')}{without}"
         smallest = min(one.size for one in providers)
-        return Found(
-            about, columns, [_table(address, folder, providers)], smallest, chosen, validation
-        )
+        table = _table(address, folder, providers)
+        needs = [f"remove {left}, without rows"] if empty else []
+        return Found(about, columns, [table], smallest, chosen, validation, needs)
+    names = [one.name for one in columns if not one.lacking]
     by = next((one for word in OWNERS for one in names if one.lower() == word), None)
     by = None if by == chosen else by
     smallest = min(one.size if by is None else _smallest_of(one, by) for one in providers)
@@ -86,13 +97,53 @@ def _found(
         validation = _HELD_OUT
         smallest -= max(1, int(_HELD_OUT * smallest))
     about += f", {_count(len(providers), 'provider')}" if by is None else f", providers by {by}"
-    tables = [_whole_table(one, folder, by) for one in providers]
-    return Found(about, columns, tables, smallest, chosen, validation)
+    whole = [_whole_table(one, folder, by) for one in providers]
+    return Found(about + without, columns, whole, smallest, chosen, validation)
 
 
-def _stores(data: Sequence[FileAt]) -> list[tuple[str, Store]]:
+def _is_empty(file: FileAt) -> bool:
+    """Whether a CSV file has not even a header."""
+    if format_of(file.address) == "csv":
+        try:
+            find_dialect(file, "--from")
+        except EmptyFile:
+            return True
+    return False
+
+
+def _providers(data: Sequence[FileAt]) -> list[_Provider]:
     groups: Mapping[str, Sequence[FileAt]] = group_files(data, None)
-    return [(name, open_store(groups[name], "--from")) for name in sorted(groups)]
+    stores = {name: open_store(groups[name], "--from") for name in sorted(groups)}
+    return [
+        _Provider(name, store, [store.facts(place) for place in range(len(store.files))])
+        for name, store in stores.items()
+    ]
+
+
+def _columns(tables: Sequence[tuple[FileAt, TableFacts]]) -> list[Column]:
+    """The columns of all tables, in the order in which they are first found."""
+    fields: dict[str, list[Any]] = {}
+    for _, facts in tables:
+        for field in facts.schema:
+            fields.setdefault(field.name, []).append(field.type)
+    columns = []
+    for name, types in fields.items():
+        kinds = dict.fromkeys(map(_kind, types))
+        gaps = any(name in facts.gaps for _, facts in tables)
+        lacking = next((file.inside for file, one in tables if name not in one.schema.names), "")
+        columns.append(Column(name, " or ".join(kinds), gaps, lacking))
+    return columns
+
+
+def _target(columns: Sequence[Column], target: str | None) -> str | None:
+    """The column with the targets, which all tables must have."""
+    lacking = {one.name: one.lacking for one in columns if one.lacking}
+    if target in lacking:
+        raise InvalidInput(
+            f"--target {target} is not a column of {one_line(lacking[target])}: move this file "
+            "elsewhere, or name another target"
+        )
+    return guess_target([one.name for one in columns if one.name not in lacking], target)
 
 
 def _are_small(providers: Sequence[_Provider]) -> bool:
@@ -130,17 +181,15 @@ def _smallest_of(provider: _Provider, by: str) -> int:
     return int(min(counts.to_pylist()))
 
 
-def _column(field: Any, providers: Sequence[_Provider]) -> Column:
+def _kind(kind: Any) -> str:
+    """The word for an Arrow type."""
     import pyarrow as pa
 
-    kind = field.type
-    gaps = any(field.name in one.gaps for some in providers for one in some.facts)
     number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
     if number or pa.types.is_decimal(kind):
-        return Column(field.name, "number", gaps)
+        return "number"
     strings = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    word = "string" if strings else str(kind).partition("<")[0].partition("[")[0]
-    return Column(field.name, word, gaps)
+    return "string" if strings else str(kind).partition("<")[0].partition("[")[0]
 
 
 def _with_labels(column: Column, provider: _Provider) -> Column:

@@ -18,6 +18,7 @@ from shapband.errors import InvalidInput, SourceError, TemporaryFailure
 from shapband.records.cells import plain_cells
 from shapband.secrets import hide
 from shapband.sources.sql.databases import Database, database_at
+from shapband.sources.sql.keys import sizes_by
 from shapband.sources.sql.statements import Relation
 
 _SECONDS = 60.0  # a statement may take so long
@@ -109,8 +110,7 @@ def _found(address: str, database: Database, target: str | None, folder: Path) -
         ]
         smallest = min(one.size for one in data)
     else:
-        counts = database.run(first.relation.counts_by(first.key, by)).rows
-        smallest = min(size for _, size, _ in counts)
+        smallest = min(size for size, _ in sizes_by(first.relation, first.key, by).values())
         about += f", providers by {by}"
         source = {**_source(url, first), "by": by}
         made = [({"source": source}, f"one provider for each value of {by}")]

@@ -13,7 +13,7 @@ from shapband.app.config.tables import Table, Text, broken
 from shapband.errors import InvalidInput
 from shapband.providers import Group, Provider
 from shapband.records.batch import Batch
-from shapband.secrets import hide, reveal
+from shapband.secrets import hide, learn, reveal
 
 IN_FILES = ("sqlite:///", "duckdb:///")  # beginnings of URLs that go on with a path
 
@@ -58,6 +58,7 @@ class SqlSource(Table):
     @field_validator("url", mode="before")
     @classmethod
     def _check_url(cls, url: Any) -> Any:
+        learn(url)  # finds passwords that no pattern does, such as one with a space
         if isinstance(url, str) and url and hide(url) != url:
             raise broken(
                 "must not hold a password, because the file is stored with the run: use "

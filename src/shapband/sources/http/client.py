@@ -39,6 +39,7 @@ _HOSTS, _CONNECTIONS = 1024, 256  # connections kept open: to so many hosts, so 
 # under way, too early, too many requests.
 _MAY_PASS = {408, 409, 425, 429}
 _ENCODINGS = {"", "identity", "gzip"}
+_WITH_USER = "HTTPSource: url must not hold a user or password: pass a token"
 
 
 class Client:
@@ -249,9 +250,11 @@ def _checked_url(url: object) -> str:
         _ = parts.port  # raises an error if it is not a number
         host = parts.hostname
     except ValueError as cause:
+        if "@" in url:  # the error would show a part of the password
+            raise InvalidInput(_WITH_USER) from None
         raise InvalidInput(f"{rule}; received {written(url)} ({one_line(cause)})") from cause
     if parts.username is not None or parts.password is not None:
-        raise InvalidInput("HTTPSource: url must not hold a user or password: pass a token")
+        raise InvalidInput(_WITH_USER)
     odd = any(not "!" <= char <= "~" for char in url)
     if parts.scheme not in ("http", "https") or not host or odd:
         raise InvalidInput(f"{rule}; received {written(url)}")

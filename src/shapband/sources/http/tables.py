@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections import Counter
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any, NoReturn
@@ -72,9 +73,16 @@ def write_arrow(arrays: Mapping[str, AnyArray], columns: Mapping[str, str]) -> b
 
 
 def read_document(content: bytes) -> object:
-    """Read JSON, without NaN and Infinity, which JSON does not have."""
+    """Read JSON, without NaN and Infinity, which JSON does not have, and without repeated names.
+
+    Programs differ in which of the values with the same name they take.
+    """
     try:
-        return json.loads(content.decode("utf-8"), parse_constant=_no_constant)
+        return json.loads(
+            content.decode("utf-8"),
+            parse_constant=_no_constant,
+            object_pairs_hook=_without_repeated_names,
+        )
     except UnicodeDecodeError as cause:
         raise InvalidInput("the answer is not UTF-8, as JSON must be") from cause
     except (ValueError, RecursionError) as cause:
@@ -83,6 +91,14 @@ def read_document(content: bytes) -> object:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON: use null for a missing number")
+
+
+def _without_repeated_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"an object has the name {written(twice[:80])} twice: send it once")
+    return found
 
 
 def _read_json(content: bytes, columns: Mapping[str, str], n_rows: int) -> dict[str, AnyArray]:

@@ -38,6 +38,10 @@ _MARKS = {
 WESTERN = "cp1252"
 
 
+class EmptyFile(InvalidInput):
+    """A CSV file has not even a header."""
+
+
 @dataclass(frozen=True)
 class Dialect:
     """How a CSV file is written.
@@ -107,6 +111,8 @@ def find_dialect(file: FileAt, where: str, separator: str | None = None) -> Dial
         head = stream.read(_HEAD)
     encoding = _encoding(head)
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head)
+    if not text.strip():
+        raise EmptyFile(f"{where}: {file} is empty: a CSV file begins with a header")
     lines = text.splitlines(keepends=True)
     # The last line is cut if the file is longer than its head.
     lines = lines[: -1 if len(head) == _HEAD and len(lines) > 1 else None][:_LINES]

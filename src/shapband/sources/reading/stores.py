@@ -35,11 +35,13 @@ class TableFacts:
     schema : names and Arrow types of the columns
     sizes : the rows of each part
     gaps : the columns that may hold missing values
+    format : how the file is written
     """
 
     schema: Any
     sizes: tuple[int, ...]
     gaps: frozenset[str]
+    format: str
 
 
 class Store(ABC):
@@ -86,7 +88,8 @@ class ParquetStore(Store):
             known = [_null_count(group, leaves.get(name)) for group in groups]
             if any(count != 0 for count in known):
                 gaps.add(name)
-        return TableFacts(schema, tuple(group.num_rows for group in groups), frozenset(gaps))
+        sizes = tuple(group.num_rows for group in groups)
+        return TableFacts(schema, sizes, frozenset(gaps), self.format)
 
     def read(
         self, file: int, parts: Sequence[int], columns: Sequence[str]
@@ -129,7 +132,7 @@ class ArrowStore(Store):
                 gaps |= {name for name in schema.names if batch.column(name).null_count}
         if unpacked > self.files[file].size:
             self._packed.add(file)
-        return TableFacts(schema, tuple(sizes), frozenset(gaps))
+        return TableFacts(schema, tuple(sizes), frozenset(gaps), self.format)
 
     def read(
         self, file: int, parts: Sequence[int], columns: Sequence[str]
@@ -200,7 +203,7 @@ class CsvStore(Store):
                 self._tables[file] = survey(self.files[file], self._where)
         table = self._tables[file]
         fields = [pa.field(name, _arrow_type(kind)) for name, kind in table.kinds.items()]
-        return TableFacts(pa.schema(fields), table.sizes, table.gaps)
+        return TableFacts(pa.schema(fields), table.sizes, table.gaps, str(table.dialect))
 
     def read(
         self, file: int, parts: Sequence[int], columns: Sequence[str]
@@ -230,7 +233,7 @@ class MemoryStore(Store):
     def facts(self, file: int) -> TableFacts:
         table = self._tables[file]
         gaps = frozenset(name for name in table.column_names if table.column(name).null_count)
-        return TableFacts(table.schema, (table.num_rows,), gaps)
+        return TableFacts(table.schema, (table.num_rows,), gaps, self.format)
 
     def read(
         self, file: int, parts: Sequence[int], columns: Sequence[str]

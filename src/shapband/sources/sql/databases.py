@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import weakref
 from abc import ABC, abstractmethod
@@ -26,6 +27,7 @@ from shapband.sources.sql.links import (
 
 CONNECTIONS = 8  # most connections to one database, however many sources read it
 _KNOWN = "sqlite:///clinic.db, postgresql://reader@host/clinic or duckdb:///clinic.duckdb"
+_ESCAPES = "'@' as %40, '/' as %2F, '?' as %3F and '#' as %23"
 _IN_FILES = ("sqlite", "duckdb")
 _BUSY = 5.0  # seconds that a statement of SQLite waits for a locked database
 _open: weakref.WeakValueDictionary[tuple[str, float, tuple[int, int]], Database]
@@ -118,15 +120,21 @@ class EngineDatabase(Database):
         return PostgresLink(connection) if self.kind == "postgresql" else CoreLink(connection)
 
     def tables(self, schema: str | None) -> list[str]:
-        import sqlalchemy as sa
-
-        inspector = sa.inspect(self._engine)
-        return [*inspector.get_table_names(schema), *inspector.get_view_names(schema)]
+        with self._inspected() as inspector:
+            return [*inspector.get_table_names(schema), *inspector.get_view_names(schema)]
 
     def primary_key(self, table: str) -> list[str]:
+        with self._inspected() as inspector:
+            return list(inspector.get_pk_constraint(table)["constrained_columns"])
+
+    @contextmanager
+    def _inspected(self) -> Iterator[Any]:
         import sqlalchemy as sa
 
-        return list(sa.inspect(self._engine).get_pk_constraint(table)["constrained_columns"])
+        try:
+            yield sa.inspect(self._engine)
+        except Exception as cause:
+            raise failure_of(cause) from cause
 
 
 class DuckDatabase(Database):
@@ -167,11 +175,12 @@ def database_at(place: Any, timeout: float) -> Database:
         import sqlalchemy as sa
     except ImportError as cause:
         raise missing_package("sqlalchemy", "sql") from cause
-    learn(place if isinstance(place, str) else "")
     if type(place).__name__ == "DuckDBPyConnection":
         return DuckDatabase(place, timeout)
     if isinstance(place, sa.Engine):
-        learn(place.url.render_as_string(hide_password=False))
+        address = place.url.render_as_string(hide_password=False)
+        learn(address)
+        _check_escaped(address)
         return EngineDatabase(place, None)
     if isinstance(place, sa.URL):
         place = place.render_as_string(hide_password=False)
@@ -180,6 +189,7 @@ def database_at(place: Any, timeout: float) -> Database:
             f"SQLSource: url must be a URL such as {_KNOWN}, an engine of SQLAlchemy or a "
             f"connection of DuckDB; received {described(place)}"
         )
+    learn(place)
     url = _parsed(place)
     # A file that was replaced is another database, although its address is the same.
     file = _file_of(url) if url.get_backend_name() in _IN_FILES else None
@@ -197,15 +207,40 @@ def database_at(place: Any, timeout: float) -> Database:
 def _parsed(address: str) -> Any:
     import sqlalchemy as sa
 
+    _check_escaped(address)
     try:
         url = sa.make_url(address)
     except sa.exc.ArgumentError as cause:
         raise InvalidInput(
             f"SQLSource: url must be a URL such as {_KNOWN}; received {one_line(repr(address))}"
         ) from cause
+    except ValueError:  # its message repeats what stands in place of the port
+        raise InvalidInput(
+            "SQLSource: url must have a number as its port, as in "
+            "postgresql://reader@host:5432/clinic; received something else after the host: correct "
+            f"it, and write in a user or password {_ESCAPES}"
+        ) from None
     if url.drivername in ("postgres", "postgresql"):
         return url.set(drivername="postgresql+psycopg")
     return url
+
+
+def _check_escaped(address: str) -> None:
+    """Check that the only '@' of an address ends its user and password.
+
+    With a second one, a driver would take a part of the password for the host, and repeat it in its
+    errors.
+    """
+    scheme, _, rest = address.partition("://")
+    if scheme.partition("+")[0] in _IN_FILES:  # these have neither user nor host
+        return
+    authority = re.split("[/?#]", rest, maxsplit=1)[0]
+    if "@" in address and not address.count("@") == authority.count("@") == 1:
+        raise InvalidInput(
+            "SQLSource: url must have a single '@', which ends the user and the password; it is "
+            f"not shown, because it may hold a password: write in a user or password {_ESCAPES}, "
+            "and an '@' elsewhere as %40"
+        )
 
 
 def _opened(url: Any, timeout: float) -> Database:

@@ -150,6 +150,15 @@ def keys_of(relation: Relation, key: str, owner: dict[str, Any]) -> Keys:
     return _read_keys(relation, key, owner)
 
 
+def sizes_by(relation: Relation, key: str, *columns: str) -> dict[tuple[Any, ...], tuple[int, int]]:
+    """Count the rows and the keys with each combination of values of some columns."""
+    sizes: dict[tuple[Any, ...], tuple[int, int]] = {}
+    for *values, size, known in relation.database.run(relation.counts_by(key, *columns)).rows:
+        before = sizes.get(tuple(values), (0, 0))
+        sizes[tuple(values)] = before[0] + size, before[1] + known
+    return sizes
+
+
 def _read_keys(relation: Relation, key: str, owner: dict[str, Any]) -> Keys:
     rows = relation.database.run(relation.keys(key), **owner).rows
     return ListedKeys([one for (one,) in rows], key)

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+_PADDED = 1042  # the number that PostgreSQL gives to the type char(n)
+_FIRST_CREATED = 16_384  # the first number for types that PostgreSQL does not have by itself
 _STEPS = 20_000  # instructions of SQLite between two looks at the clock: about a millisecond
 
 
@@ -70,10 +72,13 @@ class DriverLink(Link):
         cursor = self._cursor()
         try:
             cursor.execute(statement.text, statement.parameters(values))
-            rows = cursor.fetchall()
+            rows = self._fetched(cursor)
             return Answer(tuple(column[0] for column in cursor.description), rows)
         finally:
             cursor.close()
+
+    def _fetched(self, cursor: Any) -> Any:
+        return cursor.fetchall()
 
     def _cursor(self) -> Any:
         return self._driver.cursor()
@@ -102,10 +107,43 @@ class SQLiteLink(DriverLink):
 
 
 class PostgresLink(DriverLink):
-    """A connection to PostgreSQL, which sends numbers in binary form."""
+    """A connection to PostgreSQL, which sends numbers in binary form.
+
+    Types that were created in the database, such as enumerations and citext, arrive as bytes, and
+    values of the type ``char(n)`` with the blanks that pad them, which PostgreSQL ignores.
+    """
+
+    def __init__(self, connection: Any) -> None:
+        super().__init__(connection)
+        self._are_strings: dict[int, bool] = {}
 
     def _cursor(self) -> Any:
         return self._driver.cursor(binary=True)
+
+    def _fetched(self, cursor: Any) -> Any:
+        rows = cursor.fetchall()
+        types = [column.type_code for column in cursor.description]
+        padded = {place for place, one in enumerate(types) if one == _PADDED}
+        coded = {place for place, one in enumerate(types) if self._is_string(one)}
+        if not rows or not (padded or coded):
+            return rows
+        cells = list(zip(*rows, strict=True))
+        for place in padded:
+            cells[place] = tuple(None if one is None else one.rstrip(" ") for one in cells[place])
+        for place in coded:
+            cells[place] = tuple(None if one is None else one.decode() for one in cells[place])
+        return list(zip(*cells, strict=True))
+
+    def _is_string(self, kind: int) -> bool:
+        """Whether a type that was created in the database is one of strings, or an enumeration."""
+        if kind < _FIRST_CREATED:
+            return False
+        if kind not in self._are_strings:
+            asked = "SELECT typcategory IN ('S', 'E') FROM pg_catalog.pg_type WHERE oid = %s"
+            with self._driver.cursor() as cursor:
+                ((found,),) = cursor.execute(asked, [kind]).fetchall()
+            self._are_strings[kind] = found
+        return self._are_strings[kind]
 
 
 class CoreLink(Link):

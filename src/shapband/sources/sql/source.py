@@ -176,11 +176,20 @@ class SQLSource(FiniteSource):
         rows: dict[Any, tuple[Any, ...]] = {}
         for start in range(0, len(different), _LONGEST_LIST):
             part = different[start : start + _LONGEST_LIST]
-            fetched = self._run(self._draw, keys=part).rows
+            fetched = self._own_rows(self._run(self._draw, keys=part).rows, set(part))
             if len(fetched) > len({row[0] for row in fetched}):
                 raise self._changed(keys, [row[0] for row in fetched])
             rows.update({row[0]: row for row in fetched})
         return [rows.get(key, (None,)) for key in keys]
+
+    def _own_rows(
+        self, rows: Sequence[tuple[Any, ...]], keys: set[Any]
+    ) -> Sequence[tuple[Any, ...]]:
+        """Leave out rows that only the collation of the database takes for the wanted ones."""
+        rows = [row for row in rows if row[0] in keys]
+        if not self._owner:
+            return rows
+        return [row[:-1] for row in rows if row[-1] == self._owner[OWNER]]
 
     def _run(self, statement: Any, **values: Any) -> Answer:
         return self._relation.database.run(statement, **values, **self._owner)
@@ -208,9 +217,7 @@ def opened(
     return relation, check_columns(relation, roles, features)
 
 
-def relation_of(
-    database: Database, table: str | None, query: str | None, by: str | None = None
-) -> Relation:
+def relation_of(database: Database, table: str | None, query: str | None) -> Relation:
     """Check that either a table or a query is given."""
     if (table is None) == (query is None):
         received = "both" if query is not None else "neither"
@@ -219,7 +226,7 @@ def relation_of(
     check_kind(f"SQLSource: {name}", given, str, "a string")
     if not str(given).strip():
         raise InvalidInput(f"SQLSource: {name} must not be empty")
-    return Relation(database, table, query and query.strip().rstrip(";"), by)
+    return Relation(database, table, query and query.strip().rstrip(";"))
 
 
 def check_columns(

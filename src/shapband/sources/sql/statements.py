@@ -1,4 +1,10 @@
-"""The statements that a source runs, built with SQLAlchemy: names are quoted, values are bound."""
+"""The statements that a source runs, built with SQLAlchemy: names are quoted, values are bound.
+
+Strings are equal if Python says so, whatever the collation of their column: collations that ignore
+case, accents or blanks at the end would mix up providers and keys. SQLite, PostgreSQL and DuckDB
+are asked with an exact collation. Others compare as they do, and may return more rows than asked
+for; who reads them leaves these out.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +30,14 @@ class Relation:
     table : its name, or schema and name with a dot between; None for a query
     query : a SELECT statement; None for a table
     by : the column that must equal the parameter `owner`, or None for all rows
+    strings : whether the column `by` holds strings
     """
 
     database: Database
     table: str | None
     query: str | None
     by: str | None = None
+    strings: bool = False
 
     @property
     def path(self) -> tuple[str | None, str]:
@@ -84,13 +92,21 @@ class Relation:
         return self._compiled(sa.select(sa.func.count(sa.distinct(cell))))
 
     def counts_by(self, key: str, *columns: str) -> Statement:
-        """The number of rows and of keys with each combination of values of some columns."""
+        """The number of rows and of keys with each combination of values of some columns.
+
+        A combination may be returned more than once: other databases than the three known ones
+        return every row by itself, because they would group by collations of their own.
+        """
         import sqlalchemy as sa
 
         rows = self._rows(key, *columns)
         cells = [rows.c[name] for name in columns]
+        if not self.database.names_quoted:
+            one = sa.literal_column("1")
+            known = sa.case((rows.c[key].is_not(None), one), else_=sa.literal_column("0"))
+            return self._compiled(sa.select(*cells, one, known))
         counted = sa.select(*cells, sa.func.count(), sa.func.count(rows.c[key]))
-        return self._compiled(counted.group_by(*cells))
+        return self._compiled(counted.group_by(*cells, *map(self._exact, cells)))
 
     def extent(self, key: str) -> Statement:
         """The smallest and the largest key."""
@@ -161,7 +177,8 @@ class Relation:
         """The rows with the keys of the parameter `keys`, in this order, repeated as they are.
 
         A key that is not in the table has NULL in place of its key. The statement has one form for
-        each database; others than the three known ones return different rows in any order.
+        each database; others than the three known ones return different rows in any order, with
+        the value of the column `by` at the end.
         """
         import sqlalchemy as sa
 
@@ -169,10 +186,12 @@ class Relation:
         cells = [rows.c[key].label("shapband_key"), *(rows.c[name] for name in columns)]
         if not self.database.names_quoted:
             given = sa.bindparam("keys", expanding=True)
+            cells += [] if self.by is None else [rows.c[self.by]]
             return self._compiled(sa.select(*cells).where(rows.c[key].in_(given), *self._own(rows)))
         kinds = {"integer": sa.BigInteger, "string": sa.Text, "uuid": sa.Uuid}
         listed = self._listed("keys", kinds[kind])
-        same = sa.and_(rows.c[key] == listed.c.value, *self._own(rows))
+        same = sa.and_(*self._equal(rows.c[key], listed.c.value, kind == "string"))
+        same = sa.and_(same, *self._own(rows))
         # The outer join keeps the list of keys as the outer loop of the plan.
         joined = listed.outerjoin(rows, same)
         return self._compiled(sa.select(*cells).select_from(joined).order_by(listed.c.place))
@@ -196,7 +215,7 @@ class Relation:
         cells = [sa.column(self._quoted(name)) for name in wanted]
         if self.query is not None:
             # A colon would begin a parameter of SQLAlchemy.
-            text = sa.text(self.query.replace(":", r"\:"))
+            text = sa.text(self.query.replace(":", r"\:") + "\n")  # it may end in a comment
             return text.columns(*cells).subquery("t")
         schema, name = self.path
         return sa.table(
@@ -211,7 +230,27 @@ class Relation:
     def _own(self, rows: Any) -> list[Any]:
         import sqlalchemy as sa
 
-        return [] if self.by is None else [rows.c[self.by] == sa.bindparam(OWNER)]
+        if self.by is None:
+            return []
+        return self._equal(rows.c[self.by], sa.bindparam(OWNER), self.strings)
+
+    def _equal(self, cell: Any, value: Any, strings: bool) -> list[Any]:
+        """Conditions for equal values; the first is the one that an index of the column answers."""
+        if not strings or not self.database.names_quoted:
+            return [cell == value]
+        return [self._as_text(cell) == value, self._exact(cell) == value]
+
+    def _exact(self, cell: Any) -> Any:
+        """A string that is compared by its code points, blanks at the end included."""
+        import sqlalchemy as sa
+
+        return sa.collate(self._as_text(cell), "BINARY" if self.database.kind == "sqlite" else "C")
+
+    def _as_text(self, cell: Any) -> Any:
+        """A value that can be compared with strings: PostgreSQL has types, such as enumerations."""
+        import sqlalchemy as sa
+
+        return cell if self.database.kind == "sqlite" else sa.cast(cell, sa.Text)
 
     def _compiled(self, core: Any) -> Statement:
         return self.database.compile(core)

@@ -65,11 +65,12 @@ class Rules:
     def check_size(self, size: int) -> None:
         """Refuse a draw that cannot be cut into equal parts for the rounds."""
         if self.records_per == "round" and size % self.rounds:
+            # The next larger multiple may be more records than the provider has.
             below = size - size % self.rounds
-            sizes = f"{below} or {below + self.rounds}" if below else str(self.rounds)
+            remedy = f"use {below}" if below else f"use at least {self.rounds}, or fewer rounds"
             raise InvalidInput(
                 'with records_per="round" the size of a draw must be a multiple of the '
-                f"{self.rounds} rounds; received a draw of {size} records: use {sizes}"
+                f"{self.rounds} rounds; received a draw of {size} records: {remedy}"
             )
 
 
