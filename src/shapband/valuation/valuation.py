@@ -204,7 +204,7 @@ class Valuation(DesignFacts, LabelFacts, InteractionFacts, RoundFacts, OldNames)
 
         `rate` is the share of games in which the provider was present. `expectation_present` and
         `variance_present` are the moments of its value in these games, with the standard error of
-        the first. The variance over all games is the sum of `variance_participation`, which its own
+        the first, which has all causes of `error`. The variance over all games is the sum of `variance_participation`, which its own
         presence and absence cause, and `variance_data`, which the data and the presence of the
         others cause: p (1 - p) E[φ | present]² and p Var(φ | present). If presence was averaged
         over, the variance is also the sum of `variance_within_draws`, E[Var(φ | draws)], which
