@@ -325,7 +325,8 @@ def on_validation(valuation: Valuation) -> list[str]:
         return []
     count = f"{rows.rows:,} row{'s' * (rows.rows != 1)}; " if rows.rows else ""
     if valuation.estimate.moments.validation is not None:
-        return [f"validation: {count}the errors cover their choice"]
+        covered = "errors of expectations cover their choice, errors of variances do not"
+        return [f"validation: {count}{covered}"]
     reason = rows.reason or "the score is not defined without some of the rows"
     return [f"validation: {count}the errors do not cover their choice ({printable(reason)})"]
 
