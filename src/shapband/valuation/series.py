@@ -22,7 +22,7 @@ from shapband.valuation.compare import (
     check_valuations,
     common_names,
 )
-from shapband.valuation.estimands import different_estimands
+from shapband.valuation.estimands import different_estimands, on_uncovered_rows
 from shapband.valuation.valuation import Valuation
 
 if TYPE_CHECKING:
@@ -267,4 +267,4 @@ def _notes(
     alone = [name for name in everybody if name not in set(names)]
     if alone:
         notes.append(f"note: left out, because not all valuations have them: {', '.join(alone)}")
-    return tuple(notes)
+    return (*notes, *on_uncovered_rows(series, labels))
