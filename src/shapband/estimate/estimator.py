@@ -91,7 +91,11 @@ class Estimator:
 
     def estimate(self) -> Estimate:
         """Estimate from all games added so far."""
-        return Estimate.of_moments(self._moments())
+        moments = self._moments()
+        if moments.validation is not None:
+            rows = replace(moments.validation, games=self._all_folds())
+            moments = replace(moments, validation=rows)
+        return Estimate.of_moments(moments)
 
     def group_estimate(self) -> GroupEstimate | None:
         """Estimate the values of the groups of providers, or None without groups."""
