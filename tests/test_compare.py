@@ -264,3 +264,38 @@ def test_exact_answers_differ_if_they_are_not_equal():
 
     assert not compare(exact(3.0), exact(3.0)).beyond_chance.any()
     assert compare(exact(3.0), exact(4.0)).beyond_chance.all()
+
+
+def scored_on(n_rows, seed=0, **options):
+    """A valuation of a line on some validation rows."""
+    rng = np.random.default_rng(n_rows)
+    x = rng.normal(size=(n_rows, 1))
+    utility = sb.LinearUtility(x, x[:, 0] + rng.normal(size=n_rows))
+    providers = gaussian_providers((0.0, 1.0), [1.0, 1.0])
+    return sb.value(
+        providers, utility, sampling=sb.Fresh(5), n_games=20, seed=seed, **options
+    )  # fmt: skip
+
+
+def on_rows(*valuations):
+    return [note for note in compare(*valuations).notes if "validation rows" in note]
+
+
+def test_rows_that_the_errors_do_not_cover_are_named():
+    fixed = {"fixed_validation": True}
+    (note,) = on_rows(scored_on(50, **fixed), scored_on(60, 1, **fixed))
+    assert note.startswith("note: the errors do not cover the choice of the validation rows, which")
+    assert "differ (50 and 60 rows): differences may be due to the rows alone" in note
+    (note,) = on_rows(scored_on(50, **fixed), scored_on(50, 1, **fixed))
+    assert "if the valuations have different rows, differences may be due to" in note
+    (note,) = on_rows(scored_on(50), scored_on(60, 1, **fixed))
+    assert "the errors of the second run do not cover" in note
+    (note,) = on_rows(scored_on(1), scored_on(60, 1))
+    assert "the errors of the first run do not cover" in note
+    # Controls: errors that cover their rows, and utilities without rows.
+    assert on_rows(scored_on(50), scored_on(60, 1)) == []
+    assert on_rows(valued(0), valued(1)) == []
+    series = [scored_on(50), scored_on(60, 1), scored_on(60, 2, **fixed)]
+    (note,) = sb.compare_series(dict(zip(("May", "June", "July"), series, strict=True))).notes
+    assert "the errors of July do not cover" in note
+    assert sb.compare_series(series[:2]).notes == ()

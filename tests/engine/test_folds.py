@@ -229,7 +229,8 @@ def test_wrong_groups_are_refused(groups: Any, said: str) -> None:
 
 
 def test_result_says_what_its_errors_cover() -> None:
-    assert "60 rows; the errors cover their choice" in str(_value())
+    covered = "60 rows; errors of expectations cover their choice, errors of variances do not"
+    assert covered in str(_value())
     assert "do not cover their choice (fixed_validation=True)" in str(_value(fixed_validation=True))
     own = sb.FunctionUtility(lambda X, y: float(y.mean()))
     assert "do not cover their choice (FunctionUtility does not give its validation" in str(
@@ -238,6 +239,16 @@ def test_result_says_what_its_errors_cover() -> None:
     assert "validation:" not in str(_value(sb.AdditiveUtility()))
     one = _utility(slice(0, 1))
     assert "1 row; the errors do not cover their choice (one row does not show" in str(_value(one))
+
+
+def test_errors_of_variances_are_about_these_rows_and_the_result_says_so() -> None:
+    covering, fixed = _value(), _value(fixed_validation=True)
+    assert "errors of variances do not" in str(covering)
+    assert "errors of variances" not in str(fixed)
+    np.testing.assert_array_equal(covering.variance_interval(), fixed.variance_interval())
+    np.testing.assert_array_equal(covering.distribution().low, fixed.distribution().low)
+    # A control: intervals of expectations do cover the choice of the rows.
+    assert (np.diff(covering.interval()) > np.diff(fixed.interval())).all()
 
 
 def test_score_that_a_fold_leaves_undefined_is_not_covered_and_no_error() -> None:

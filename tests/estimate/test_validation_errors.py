@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 import pytest
 
 import shapband as sb
+from shapband.errors import InvalidInput
 from shapband.estimate.differences import independent_difference
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.estimator import Estimator
 from shapband.estimate.joint import difference, probability_above, two_sided_p
-from shapband.estimate.validation import ValidationErrors
+from shapband.estimate.validation import ValidationErrors, errors_apart
 from shapband.sampling.design import Design
 from shapband.solvers.base import Solution
 
@@ -251,3 +253,86 @@ def test_the_probability_of_being_above_agrees_with_the_difference() -> None:
     assert p_value == pytest.approx(float(two_sided_p(found, np.ones(1))[0]))
     assert above[0, 1] + above[1, 0] == pytest.approx(1)
     assert found.freedom < estimate.errors.freedom.min()  # a control: not those of single values
+
+
+def _apart(effects: Any, other: Any, *, paired: bool = False, noise: float = 3.0) -> Any:
+    """Mean variance of a difference with these effects of 10 folds, from 400 pairs of 12 games."""
+    rng = np.random.default_rng(8)
+    none = np.zeros(2)
+    made = []
+    for _ in range(400):
+        first, second = (np.sqrt(noise) * rng.normal(size=(12, 10, 2)) for _ in range(2))
+        rows = rng.normal(size=(2, 10, 2))
+        pair = rows[0] * effects + first, rows[0] * effects + rows[1] * other + second
+        if paired:
+            pair = pair[0], pair[1] - second + first
+        made.append(errors_apart(*pair, (none, none), paired=paired))
+    return np.mean([one.variance for one in made])
+
+
+def test_noise_of_the_games_is_subtracted_from_what_the_same_rows_leave() -> None:
+    # Each valuation has the noise 0.9 * 9 * 3 / 12, whatever the common effects are.
+    noise = 2 * 0.9 * 9 * 3 / 12
+    assert _apart(1.0, 0.0) < 0.45 * noise
+    assert _apart(5.0, 0.0) == pytest.approx(_apart(1.0, 0.0))
+    # Effects that do differ stay: their variance is 0.9 * 9.
+    assert _apart(1.0, 1.0) == pytest.approx(0.9 * 9, rel=0.1)
+    assert _apart(1.0, 1.0, noise=0.0) == pytest.approx(0.9 * 9, rel=0.1)
+    # Games with the same draws have the same noise, which cancels and is not subtracted.
+    assert _apart(1.0, 0.0, paired=True) == pytest.approx(0.0, abs=1e-12)
+    assert _apart(1.0, 0.3, paired=True) == pytest.approx(0.9 * 9 * 0.09, rel=0.1)
+
+
+def test_what_depends_on_the_pools_is_subtracted_from_differences_too() -> None:
+    rng = np.random.default_rng(9)
+    folds = rng.normal(size=(2, 12, 10, 2)) + rng.normal(size=(2, 1, 10, 2))
+    none, some = np.zeros(2), np.full(2, 0.05)
+    plain, pooled = (
+        errors_apart(*folds, (none, between), paired=False).variance for between in (none, some)
+    )
+    assert (pooled <= plain).all()
+    assert (pooled < plain).any()
+
+
+def _pair_of_valuations(seed: int, seeds: tuple[int, int]) -> list[sb.Valuation]:
+    rng = np.random.default_rng(seed)
+    parts = np.array_split(np.arange(600), 3)
+    providers = [
+        sb.Provider(f"p{i}", sb.ArraySource(_ROWS[at], _TARGETS[at], replace=True))
+        for i, at in enumerate(parts)
+    ]
+    at = rng.integers(600, 4000, size=80)
+    utility = sb.LinearUtility(_ROWS[at], _TARGETS[at], "r2")
+    return [
+        sb.value(providers, utility, sampling=sb.Fresh(20), n_games=600, seed=one) for one in seeds
+    ]
+
+
+def test_comparisons_on_the_same_rows_have_smaller_errors_than_without_the_subtraction() -> None:
+    found, older = [], []
+    for seed in range(25):
+        pair = _pair_of_valuations(seed, (seed, 1000 + seed))
+        found.append(sb.compare(*pair).standard_error)
+        without = [_as_older(one) for one in pair]
+        older.append(sb.compare(*without).standard_error)
+    assert np.median(found) < 0.9 * np.median(older)
+
+
+def _as_older(valuation: sb.Valuation) -> sb.Valuation:
+    """The valuation as it is read from a document without the effects in single games."""
+    document = json.loads(valuation.to_json())
+    del document["moments"]["validation"]["games"]
+    return sb.Valuation.from_json(json.dumps(document))
+
+
+def test_documents_keep_the_effects_in_single_games_and_are_read_without_them() -> None:
+    one, other = _pair_of_valuations(0, (0, 1))
+    again = [sb.Valuation.from_json(each.to_json()) for each in (one, other)]
+    found, read = sb.compare(one, other), sb.compare(*again)
+    np.testing.assert_array_equal(read.standard_error, found.standard_error)
+    older = sb.compare(_as_older(one), other)
+    assert (older.standard_error > 0).all()
+    document = json.loads(one.to_json())
+    document["moments"]["validation"]["games"] = [[[0.0, 0.0]]]
+    with pytest.raises(InvalidInput, match="effects of every fold"):
+        sb.Valuation.from_json(json.dumps(document))

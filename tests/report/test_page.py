@@ -285,7 +285,7 @@ def test_errors_are_split_by_cause(pooled):
     assert "part2" in page_of(pooled)
     assert "records were bought before the first game" in page.text
     assert "left by any number of games" in page.text
-    assert "the errors cover their choice" in page.text
+    assert "errors of expectations cover their choice, errors of variances do not" in page.text
 
 
 def test_records_are_an_axis_if_they_are_bought_game_by_game(valuation, pooled):

@@ -154,3 +154,42 @@ def test_exact_and_sampled_solvers_agree(wine):
     )
     error = np.sqrt(sampled.solver_variance / 60)
     assert (np.abs(sampled.expectation - exact.expectation) < 4 * error).all()
+
+
+def rows_of_a_line(n_rows, rng):
+    features = rng.normal(size=(n_rows, 2))
+    return features, features @ [1.0, -1.0] + rng.normal(size=n_rows)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        sb.Independent(0.8),
+        sb.Cohort(2),
+        sb.Trace(np.random.default_rng(3).random((30, 3)) < 0.7),
+    ],
+    ids=["Independent", "Cohort", "Trace"],
+)
+def test_errors_if_present_cover_the_choice_of_the_validation_rows(law):
+    rng = np.random.default_rng(17)
+    providers = [
+        sb.Provider(name, sb.ArraySource(*rows_of_a_line(400, rng), replace=True)) for name in NAMES
+    ]
+    given = {"sampling": sb.Fresh(20), "participation": law}
+    population = sb.LinearUtility(*rows_of_a_line(5000, rng), score="r2")
+    target = sb.value(
+        providers, population, n_games=4000, seed=1, fixed_validation=True, **given
+    ).participation.expectation_present
+    off, claimed = [], {False: [], True: []}
+    for seed in range(80):
+        utility = sb.LinearUtility(*rows_of_a_line(100, rng), score="r2")
+        for fixed, errors in claimed.items():
+            frame = sb.value(
+                providers, utility, n_games=90, seed=seed, fixed_validation=fixed, **given
+            ).participation
+            errors.append(frame.standard_error_present)
+        off.append(frame.expectation_present - target)
+    true = np.sqrt(np.mean(np.square(off)))
+    covering, fixed = (np.sqrt(np.mean(np.square(claimed[one]))) for one in (False, True))
+    assert covering == pytest.approx(true, rel=0.25)
+    assert fixed < 0.65 * true  # a control: errors about these very rows

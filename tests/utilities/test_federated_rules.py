@@ -66,7 +66,7 @@ def test_errors_cover_the_validation_rows():
     free = sb.value(providers_of(clients), utility, **given)
     fixed = sb.value(providers_of(clients), utility, fixed_validation=True, **given)
     assert (free.error["standard_error"] > fixed.error["standard_error"]).all()
-    assert "the errors cover their choice" in str(free)
+    assert "errors of expectations cover their choice, errors of variances do not" in str(free)
 
 
 def test_the_result_names_the_model_the_score_and_the_empty_coalition():

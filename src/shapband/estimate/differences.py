@@ -13,10 +13,10 @@ from shapband._typing import FloatArray
 from shapband.estimate.errors import welch_freedom
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.joint import Statistic
-from shapband.estimate.shuffles import dealt
+from shapband.estimate.shuffles import dealt, quotient
 from shapband.estimate.simulate import usable_freedom
 from shapband.estimate.skewness import error_thirds, standardised
-from shapband.estimate.validation import effective_freedom
+from shapband.estimate.validation import ValidationErrors, effective_freedom, errors_apart
 
 Rows = tuple[Sequence[int], Sequence[int]]
 
@@ -48,7 +48,7 @@ def independent_difference(first: Estimate, second: Estimate, rows: Rows) -> Sta
     skewness = standardised(other_third - third, drawn[0] ** 2 + drawn[1] ** 2)
     freedom_of_both = welch_freedom((drawn[0] ** 2, freedom[0]), (drawn[1] ** 2, freedom[1]))
     found = Statistic(other - mean, np.hypot(*drawn), freedom_of_both, skewness)
-    return _with_rows(found, first, second, rows)
+    return _with_rows(found, first, second, rows, paired=False)
 
 
 def paired_difference(
@@ -66,16 +66,14 @@ def paired_difference(
     for one, at in zip((first, second), map(list, rows), strict=True):
         pools = one.moments.pools
         if pools is not None:
-            spread = one.raw_variance[at]
-            safe = np.where(spread > 0, spread, 1.0)
-            ratio = np.maximum(ratio, np.where(spread > 0, pools.variance[at] / safe, 0.0))
+            ratio = np.maximum(ratio, _between(one, at))
             freedom = np.minimum(freedom, pools.freedom[at])
     games, between = found.errors.total, moments.raw_variance * ratio
     if moments.shuffles is not None:
         games = dealt(moments.raw_variance, len(apart), moments.shuffles, between).of_mean
     skewness = standardised(error_thirds(found), games + between)
     drawn = Statistic(moments.mean, np.sqrt(games + between), freedom, skewness)
-    return _with_rows(drawn, first, second, rows)
+    return _with_rows(drawn, first, second, rows, paired=True)
 
 
 def _of_rows(estimate: Estimate) -> FloatArray:
@@ -83,7 +81,17 @@ def _of_rows(estimate: Estimate) -> FloatArray:
     return estimate.errors.by_cause["validation"]
 
 
-def _with_rows(found: Statistic, first: Estimate, second: Estimate, rows: Rows) -> Statistic:
+def _between(estimate: Estimate, at: list[int]) -> FloatArray:
+    """Variances over the choice of the pools, relative to the variances over games."""
+    pools = estimate.moments.pools
+    if pools is None:
+        return np.zeros(len(at))
+    return quotient(pools.variance[at], estimate.raw_variance[at])
+
+
+def _with_rows(
+    found: Statistic, first: Estimate, second: Estimate, rows: Rows, *, paired: bool
+) -> Statistic:
     """Add the error of a difference that is due to the choice of the validation rows.
 
     If both valuations leave out equally many folds, the effects of a fold are subtracted. Effects
@@ -94,21 +102,31 @@ def _with_rows(found: Statistic, first: Estimate, second: Estimate, rows: Rows) 
     pairs of valuations with 200 different validation rows each were flagged at 5 %; with
     `effective_freedom`, which was chosen on other pairs, 5.4 and 6.0 % of 400 pairs.
     """
-    both = [one.moments.validation for one in (first, second)]
-    effects = [
-        one.effects[:, list(at)] for one, at in zip(both, rows, strict=True) if one is not None
-    ]
-    if not effects:
+    parts = _row_errors(first, second, rows, paired=paired)
+    if not parts:
         return found
-    if len(effects) == 2 and len(effects[0]) == len(effects[1]):
-        effects = [effects[1] - effects[0]]
-    variance = np.sum([(one**2).sum(axis=0) for one in effects], axis=0)
-    freedom = np.full_like(variance, min(effective_freedom(one) for one in effects))
-    for one, at in zip(both, rows, strict=True):
-        if one is not None:
-            freedom = np.minimum(freedom, one.freedom[list(at)])
+    variance = np.sum([one.variance for one in parts], axis=0)
+    freedom = np.min([one.freedom for one in parts], axis=0)
+    freedom = np.minimum(freedom, min(effective_freedom(one.effects) for one in parts))
     drawn = found.standard_error**2, usable_freedom(found.freedom)
     whole = welch_freedom(drawn, (variance, freedom))
     total = np.hypot(found.standard_error, np.sqrt(variance))
     third = found.skewness * found.standard_error**3
     return Statistic(found.estimate, total, whole, standardised(third, total**2))
+
+
+def _row_errors(
+    first: Estimate, second: Estimate, rows: Rows, *, paired: bool
+) -> list[ValidationErrors]:
+    """Independent errors of a difference that are due to the choice of the validation rows."""
+    at = [list(one) for one in rows]
+    pair = [one.moments.validation for one in (first, second)]
+    known = [one.chosen(places) for one, places in zip(pair, at, strict=True) if one is not None]
+    if len(known) < 2 or len(known[0].effects) != len(known[1].effects):
+        return known
+    one, other = known
+    if one.games is None or other.games is None:  # results of older versions
+        kept = [each.kept for each in known if each.kept is not None]
+        return [ValidationErrors(other.effects - one.effects, np.min(kept, 0) if kept else None)]
+    between = _between(first, at[0]), _between(second, at[1])
+    return [errors_apart(one.games, other.games, between, paired=paired)]

@@ -101,7 +101,7 @@ class Estimate:
 
     @property
     def variance_standard_error(self) -> FloatArray:
-        """(n,) standard error of the variance."""
+        """(n,) standard error of the variance, for these validation rows."""
         return variance_standard_error(self.moments)
 
     @property

@@ -94,7 +94,13 @@ class Estimator:
 
     def estimate(self) -> Estimate:
         """Estimate from all games added so far."""
-        return Estimate.of_moments(self._moments())
+        moments = self._moments()
+        if moments.validation is not None:
+            folds, present = self._all_folds()
+            if self._design.draws_presence:
+                folds = as_often_present(folds, present, self._rates(moments))
+            moments = replace(moments, validation=replace(moments.validation, games=folds))
+        return Estimate.of_moments(moments)
 
     def group_estimate(self) -> GroupEstimate | None:
         """Estimate the values of the groups of providers, or None without groups."""
@@ -103,8 +109,8 @@ class Estimator:
             return None
         moments = self._moments()
         folds, present = self._all_folds()
-        if moments.presence is not None:
-            folds = as_often_present(folds, present, moments.presence.count / moments.n_games)
+        if self._design.draws_presence:
+            folds = as_often_present(folds, present, self._rates(moments))
         shape = (*folds.shape[:2], len(grouping.names))
         effects = grouping.totals(folds.reshape(-1, folds.shape[2])).reshape(shape)
         groups = replace(self._groups.moments(), certain=self._design.certain)
@@ -148,6 +154,11 @@ class Estimator:
         if not self._folds:
             return np.empty((0, 1, n)), np.empty((0, n), dtype=bool)
         return np.concatenate(self._folds), np.concatenate(self._present)
+
+    def _rates(self, moments: Moments) -> FloatArray:
+        """Share of the games in which each provider took part: (n,)."""
+        presence = moments.presence
+        return np.ones_like(moments.mean) if presence is None else presence.count / moments.n_games
 
     def _presence_moments(self, fold: PresenceFold, moments: Moments) -> PresenceMoments:
         waiting = self._games.waiting

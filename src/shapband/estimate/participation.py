@@ -20,12 +20,15 @@ def participation_parts(moments: Moments, squared_error: FloatArray) -> dict[str
     If presence is drawn for the rounds of a game, there are only two rates: a provider that is
     present in one game more often than in another has another value there, so moments "if present"
     would depend on how often.
+
+    What the validation rows change in a game is 0 if the provider is absent. So their error of the
+    value if present is their error of the expectation over the rate.
     """
     if moments.presence is not None and moments.presence.rounds is not None:
         return _parts_of_rounds(moments.presence, moments.presence.rounds, moments.n_games)
     if moments.averaged is not None:
         return _averaged_parts(moments, moments.averaged, squared_error)
-    presence, pools = moments.presence, moments.pools
+    presence, pools, rows = moments.presence, moments.pools, moments.validation
     if presence is None or (presence.count == moments.n_games).all():
         rate = np.ones_like(moments.mean)
         mean, variance = moments.mean, moments.variance
@@ -39,6 +42,9 @@ def participation_parts(moments: Moments, squared_error: FloatArray) -> dict[str
             if pools is not None:
                 square = square + pools.variance / rate**2
                 of_data = of_data + pools.hidden / rate
+            if rows is not None:
+                # An absent provider is worth 0 without any fold, too.
+                square = square + rows.variance / rate**2
             error, variance = np.sqrt(square), of_data / rate
         # Nothing is known of a provider's data before it is present; its variance is 0 until then.
         of_data = np.where(rate > 0, of_data, 0.0)

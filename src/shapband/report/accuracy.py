@@ -95,9 +95,9 @@ def errors_section(valuation: Valuation) -> Section:
     }
     table = Table.of("Standard errors, and the share of their square by cause", columns)
     lines = [
-        "Errors have up to four causes: the number of games, the noise of the solver within a "
-        "game, the choice of the pools, and the choice of the validation rows. Their squares add "
-        "up.",
+        "Errors of expectations have up to four causes: the number of games, the noise of the "
+        "solver within a game, the choice of the pools, and the choice of the validation rows. "
+        "Their squares add up.",
         *map(sentence, on_validation(valuation)),
     ]
     chart, legend, notes = None, [], []

@@ -24,7 +24,12 @@ from shapband.estimate.differences import (
 )
 from shapband.estimate.joint import Statistic, student_interval, two_sided_p
 from shapband.printing import Printed, PrintsTable, p_text, with_digits
-from shapband.valuation.estimands import differ, different_estimands, same_draws
+from shapband.valuation.estimands import (
+    differ,
+    different_estimands,
+    on_uncovered_rows,
+    same_draws,
+)
 from shapband.valuation.text import REASONS
 from shapband.valuation.valuation import Valuation
 
@@ -178,7 +183,8 @@ def compare(first: Valuation, second: Valuation, *, labels: Sequence[str] = LABE
     common to both and cancels. Other valuations, and valuations that did not keep the values of
     these games, are assumed to be independent and compared by Welch's test. The standard errors
     include the errors that are due to the choice of the pools and of the validation rows; if both
-    valuations have the same validation rows, in the same order, their effects cancel.
+    valuations have the same validation rows, in the same order, their effects cancel. A note says
+    if the errors of a valuation do not cover its rows, as with ``fixed_validation=True``.
 
     Valuations that estimate different things, such as parts of another score, values about another
     target, or draws of different sizes, are not tested: no provider is flagged, and a note says
@@ -340,10 +346,11 @@ def _notes(
         if word not in (*_REASONS_OF_THEIR_OWN, *REASONS) and differ(one.setup, other.setup, word):
             yield f"note: the {word} differs: {setting} and {other.setup[word]}"
     common = set(names)
-    for label, mine in zip(labels, (one, other), strict=True):
+    runs = [f"the {label} run" if labels == LABELS else label for label in labels]
+    yield from on_uncovered_rows((one, other), runs)
+    for where, mine in zip(runs, (one, other), strict=True):
         alone = [name for name in mine.names if name not in common]
         if alone:
-            where = f"the {label} run" if labels == LABELS else label
             yield f"note: only in {where}, and left out: {', '.join(alone)}"
     if any(
         each.pool_sizes is not None and without_pools_error(each.estimate) for each in (one, other)

@@ -304,6 +304,8 @@ def _checked_moments(moments: Moments, n: int) -> Moments:
         raise ValueError("effects must have one column for each provider or group")
     if rows is not None and rows.kept is not None and rows.kept.shape != (n,):
         raise ValueError("kept must have one number for each provider or group")
+    if rows is not None and rows.games is not None and rows.games.shape[1:] != rows.effects.shape:
+        raise ValueError("games must have the effects of every fold on each provider or group")
     return moments
 
 

@@ -104,6 +104,32 @@ def same_draws(one: Valuation, other: Valuation) -> bool:
     )
 
 
+def on_uncovered_rows(valuations: Sequence[Valuation], labels: Sequence[str]) -> tuple[str, ...]:
+    """Note that validation rows may differ whose choice the errors do not cover; else empty.
+
+    Only the number of rows is kept with a valuation, so equally many rows may be different rows.
+    """
+    scored = [
+        (label, rows.rows, one.estimate.moments.validation is not None)
+        for label, one in zip(labels, valuations, strict=True)
+        if (rows := one.design.validation) is not None
+    ]
+    uncovered = [label for label, _, covers in scored if not covers]
+    if len(scored) < 2 or not uncovered:
+        return ()
+    whose = "" if len(uncovered) == len(valuations) else f" of {' and '.join(uncovered)}"
+    known = dict.fromkeys(rows for _, rows, _ in scored if rows)
+    if len(known) > 1:
+        sizes = " and ".join(f"{rows:,}" for rows in known)
+        which = f", which differ ({sizes} rows): differences"
+    else:
+        which = ": if the valuations have different rows, differences"
+    return (
+        f"note: the errors{whose} do not cover the choice of the validation rows{which} may be due "
+        "to the rows alone",
+    )
+
+
 def _different_draws(one: Valuation, other: Valuation, names: Sequence[str]) -> str:
     sizes = [_of(each, each.draw_sizes, names) for each in (one, other)]
     if (sizes[0] != sizes[1]).any():

@@ -110,7 +110,7 @@ class Groups(PrintsTable):
 
     @property
     def variance_standard_error(self) -> FloatArray:
-        """(n_groups,) standard error of the variance."""
+        """(n_groups,) standard error of the variance, for these validation rows."""
         return self.found.estimate.variance_standard_error
 
     def interval(self, level: float = 0.95) -> FloatArray:
@@ -118,7 +118,7 @@ class Groups(PrintsTable):
         return intervals.expectation_interval(self.found.whole, level)[-len(self.names) :]
 
     def variance_interval(self, level: float = 0.95) -> FloatArray:
-        """(n_groups, 2) confidence interval for the variance."""
+        """(n_groups, 2) confidence interval for the variance, for these validation rows."""
         return intervals.variance_interval(self.found.whole, level)[-len(self.names) :]
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:

@@ -28,7 +28,7 @@ class ProviderValue(PrintsTable):
     interval : 95 % confidence interval of the expectation
     standard_deviation : of the value, from one game to the next; NaN if `variance` is negative
     variance : estimate of Var(φ); it may be negative by chance
-    variance_interval : 95 % confidence interval of the variance
+    variance_interval : 95 % confidence interval of the variance, for these validation rows
     share : part of the total of all expectations; NaN if the total may be zero
     rank : 1 for the largest expectation
     draw_size : records of the provider in a game

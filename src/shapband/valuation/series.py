@@ -22,7 +22,7 @@ from shapband.valuation.compare import (
     check_valuations,
     common_names,
 )
-from shapband.valuation.estimands import differ, different_estimands
+from shapband.valuation.estimands import differ, different_estimands, on_uncovered_rows
 from shapband.valuation.valuation import Valuation
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def compare_series(
         standard_error=np.stack([one.found.standard_error for one in changes]),
         interval=np.stack([change - half, change + half], axis=2),
         beyond_chance=(np.abs(change) > half) & comparable[:, None],
-        notes=_notes(labels, pairs, names, reasons),
+        notes=(*_notes(labels, pairs, names, reasons), *on_uncovered_rows(series, labels)),
         tested=comparable,
     )
 

@@ -26,6 +26,8 @@ _LEAST_GAMES = 4  # the variance of Fisher's z, 1 / (n - 3), is finite from 4 ga
 class Distribution(PrintsTable):
     """Quantiles and tails of every provider's value over games, with their intervals.
 
+    The intervals are about these validation rows, and do not cover their choice.
+
     Attributes
     ----------
     names : the providers
@@ -92,6 +94,8 @@ class Distribution(PrintsTable):
 @dataclass(frozen=True, eq=False, repr=False)
 class Correlation(PrintsTable):
     """Correlations of the providers' values over games, with their errors.
+
+    The errors are about these validation rows, and do not cover their choice.
 
     Attributes
     ----------

@@ -366,8 +366,9 @@ def on_validation(valuation: Valuation) -> list[str]:
         return []
     count = f"{_rows_words(rows)}; " if rows.rows else ""
     if valuation.estimate.moments.validation is not None:
+        covered = "errors of expectations cover their choice, errors of variances do not"
         few = f", but {_FEW_ROWS}" if rows.few else ""
-        return [f"validation: {count}the errors cover their choice{few}"]
+        return [f"validation: {count}{covered}{few}"]
     reason = rows.reason or why_unknown(valuation.design)
     return [f"validation: {count}the errors do not cover their choice ({printable(reason)})"]
 

@@ -182,7 +182,7 @@ class Valuation(DesignFacts, LabelFacts, InteractionFacts, RoundFacts, OldNames)
 
     @property
     def variance_standard_error(self) -> FloatArray:
-        """(n,) standard error of the variance."""
+        """(n,) standard error of the variance; the choice of the validation rows is not in it."""
         return self.estimate.variance_standard_error
 
     @property
@@ -204,9 +204,10 @@ class Valuation(DesignFacts, LabelFacts, InteractionFacts, RoundFacts, OldNames)
 
         `rate` is the share of games in which the provider was present. `expectation_present` and
         `variance_present` are the moments of its value in these games, with the standard error of
-        the first. The variance over all games is the sum of `variance_participation`, which its own
-        presence and absence cause, and `variance_data`, which the data and the presence of the
-        others cause: p (1 - p) E[φ | present]² and p Var(φ | present). If presence was averaged
+        the first, which has all causes of `error`. The variance over all games is the sum of
+        `variance_participation`, which its own presence and absence cause, and `variance_data`,
+        which the data and the presence of the others cause: p (1 - p) E[φ | present]² and
+        p Var(φ | present). If presence was averaged
         over, the variance is also the sum of `variance_within_draws`, E[Var(φ | draws)], which
         the presence of all providers causes, and `variance_between_draws`, Var(E[φ | draws]).
 
@@ -230,7 +231,11 @@ class Valuation(DesignFacts, LabelFacts, InteractionFacts, RoundFacts, OldNames)
         return intervals.expectation_interval(self.estimate, level)
 
     def variance_interval(self, level: float = 0.95) -> FloatArray:
-        """(n, 2) confidence interval for the variance."""
+        """(n, 2) confidence interval for the variance of games scored on these validation rows.
+
+        It covers the choice of games and of pools, but not the choice of the validation rows: with
+        other rows the variance itself is another one.
+        """
         return intervals.variance_interval(self.estimate, level)
 
     def difference(self, a: str, b: str, level: float = 0.95) -> several.Difference:
@@ -276,8 +281,9 @@ class Valuation(DesignFacts, LabelFacts, InteractionFacts, RoundFacts, OldNames)
         They describe the values in single games, solver noise included: with `Fresh`, draws from
         the sources; with all other samplings, draws from the pools that were bought, whose own
         error is not in the intervals. The expected shortfall is the mean of the lowest `tail` of
-        the values; it has an interval if at least 50 games are in the tail. Games that were
-        averaged over who takes part do not show single values, and are refused.
+        the values; it has an interval if at least 50 games are in the tail. All intervals are about
+        these validation rows, and do not cover their choice. Games that were averaged over who
+        takes part do not show single values, and are refused.
         """
         spread.check_single_games(self.estimate, "distribution")
         games, n_played = self.games, self.n_games
@@ -286,8 +292,9 @@ class Valuation(DesignFacts, LabelFacts, InteractionFacts, RoundFacts, OldNames)
     def correlation(self, level: float = 0.95) -> spread.Correlation:
         """Correlations of the providers' values over games, with errors and intervals.
 
-        They describe the values in single games, like `distribution`. Solver noise is included
-        and changes the correlations.
+        They describe the values in single games, like `distribution`, scored on these validation
+        rows, whose choice the errors do not cover. Solver noise is included and changes the
+        correlations.
         """
         spread.check_single_games(self.estimate, "correlation")
         return spread.correlation(self.names, self.games, self.n_games, level)
