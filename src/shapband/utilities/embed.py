@@ -53,6 +53,7 @@ class Embedding:
         with concerning(f"{owner}: X_val"):
             features = self._transformed(rows)
             self._check_alone(rows, features)
+            self._known[rows] = features  # the search for copies asks for them again
             return Checked(rows, Batch(features, rows.y), rows.schema)
 
     def features(self, batch: Batch) -> FloatArray:
