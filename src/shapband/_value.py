@@ -111,7 +111,7 @@ def value(
         sample like the draws. True is for values that are defined by these very rows, as in a
         contract that names them or on a grid of points
     validation_groups : labels of the validation rows, such as their patients; rows with the same
-        label belong together, and count as one choice
+        label belong together, and count as one choice. So do copies of one row
     interactions : True also estimates the interaction of every pair of providers, which
         `valuation.interactions` has: what two are worth together beyond the sum of both, negative
         if one replaces the other. For up to 500 providers, with `Exact` or `Strata`

@@ -330,7 +330,7 @@ class Proposals:
         )
         # The pools of the pilot are smaller, so what they lack says little about larger ones.
         known = [one for one in rare if one.records > 0]
-        if pooled:
+        if pooled or not known:
             return label_caveats(known, pilot.unseen_labels, None)
         given = pilot.arguments
         # Games of pools may be averaged over presence, but fresh draws are made by who is present.
