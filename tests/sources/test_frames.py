@@ -19,6 +19,9 @@ from tests.counted import Counted
 import shapband as sb
 from shapband.errors import InvalidInput, SourceError
 
+# Models are scored on the records of a provider, which these tests do not depend on.
+pytestmark = pytest.mark.filterwarnings("ignore::shapband.errors.HeldRows")
+
 kinds = pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
 
 
