@@ -256,6 +256,19 @@ def test_objects_of_packages_have_no_code_of_the_user():
         assert fingerprint_code(thing) == NONE
 
 
+def test_sources_that_were_given_functions_and_sources_are_searched_but_not_their_clients():
+    def drawing(scale):
+        return sb.FunctionSource(lambda size, rng: (np.full((size, 1), scale), np.ones(size)))
+
+    delayed = [fingerprint_code(sb.with_delay(drawing(scale), 0)) for scale in (1.0, 1.0, 2.0)]
+    assert delayed[0] == delayed[1] != delayed[2]
+    assert NONE not in delayed
+    source = sb.with_delay(sb.ArraySource(X, Y), 0)
+    source.client = sb.AdditiveUtility()  # an object of shapband that is not a source
+    source.client.ask = lambda path: path
+    assert fingerprint_code(source) == NONE
+
+
 def test_modules_of_the_user_count_by_the_names_that_are_read():
     def mark(rate, other):
         vars(helpers).update(RATE=[rate], OTHER=other)

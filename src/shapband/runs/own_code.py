@@ -332,7 +332,8 @@ class _Walk:
 def _content(thing: Any, *, of_source: bool) -> Iterable[object]:
     """The parts of an object that may be classes or functions of the user, or hold some.
 
-    Of the objects that make up a source, those of shapband are searched only.
+    Of a source, only sources of shapband are searched, for the functions and sources that they were
+    given; clients and connections are not.
     """
     kind = type(thing)
     if isinstance(thing, Refitted):
@@ -350,7 +351,7 @@ def _content(thing: Any, *, of_source: bool) -> Iterable[object]:
             return [_inside(thing)]
         if _is_model(thing):
             held = thing.get_params(deep=False)
-        elif of_source and not kind.__module__.startswith("shapband."):
+        elif of_source and not (isinstance(thing, Source) and not _is_own(kind)):
             return ()
         else:
             held = {**held_by(thing), "wrapped": _wrapped_by(thing)}
