@@ -241,7 +241,7 @@ def test_solvers_need_to_fit_the_games_that_are_played():
 
 
 def test_the_frame_splits_the_variance_by_the_own_presence():
-    valuation = run(sb.Independent(0.6), n_games=300)
+    valuation = run(sb.Independent(0.6), n_games=300, fixed_validation=True)
     frame, games, present = valuation.participation, valuation.games, who(sb.Independent(0.6), 300)
     whole = frame.variance_participation + frame.variance_data
     np.testing.assert_allclose(whole, valuation.variance, rtol=1e-12)

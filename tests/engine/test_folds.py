@@ -158,7 +158,7 @@ def test_rows_that_belong_together_count_as_one_choice() -> None:
     # Three rows that are nearly equal hold no more than one, and count as three times as many.
     squares = [(one.error["validation"] ** 2).sum() for one in (together, alone)]
     assert 1.5 < squares[0] / squares[1] < 6.0
-    assert "60 rows, in 20 groups; the errors cover their choice" in str(together)
+    assert "60 rows, in 20 groups; errors of expectations cover their choice" in str(together)
     names = [f"patient {one}" for one in repeated]
     np.testing.assert_array_equal(
         _value(utility, validation_groups=names).estimate.errors.total,
@@ -190,19 +190,23 @@ def test_copies_of_a_validation_row_count_as_one_choice(make: Any) -> None:
     copies = sb.value(providers, utility, **given)
     once = sb.value(providers, make(X[:30], Y[:30]), **given)
     np.testing.assert_allclose(copies.error["validation"], once.error["validation"], rtol=1e-6)
-    assert "120 rows, 30 of them different; the errors cover their choice" in str(copies)
-    assert "30 rows; the errors cover their choice\n" in str(once)
+    assert "120 rows, 30 of them different; errors of expectations cover" in str(copies)
+    assert (
+        "30 rows; errors of expectations cover their choice, errors of variances do not\n"
+        in str(once)
+    )
 
 
 def test_result_says_that_few_rows_or_groups_vary() -> None:
     said = "intervals hold less often than their level"
     few = _value(_utility(slice(0, 12)))
     line = next(line for line in str(few).splitlines() if line.startswith("validation:"))
-    assert line.startswith("validation: 12 rows; the errors cover their choice, but with fewer")
+    assert line.startswith("validation: 12 rows; errors of expectations cover their choice")
+    assert ", but with fewer than 20 rows" in line
     assert line.endswith(said)
     groups = np.repeat(np.arange(13), [36] + [2] * 12)
     unequal = _value(validation_groups=groups)
-    assert "60 rows, in 13 groups that count as 2.7 of equal size; the errors" in str(unequal)
+    assert "60 rows, in 13 groups that count as 2.7 of equal size; errors" in str(unequal)
     for found in (few, unequal, sb.Valuation.from_json(few.to_json())):
         assert said in str(found)
         assert any(said in alert for alert in alerts_section(found, None).alerts)
@@ -293,7 +297,7 @@ def test_any_error_on_a_part_of_the_rows_says_why_they_are_not_covered() -> None
     assert (found.error["validation"] == 0).all()
     said = "do not cover their choice (the score is not defined without some of the rows"
     assert f"{said}: ValueError: AUC needs two labels)" in str(found)
-    assert "the errors cover their choice" in str(_value(_Ranked(np.arange(ROWS) % 2)))
+    assert "errors of expectations cover their choice" in str(_value(_Ranked(np.arange(ROWS) % 2)))
     with pytest.raises(sb.errors.EvaluationError, match="AUC needs two labels"):
         _value(_Ranked(labels, broken=True))
     model = sb.EstimatorUtility(LogisticRegression(), X[:ROWS], labels.astype(int), "roc_auc")

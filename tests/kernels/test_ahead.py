@@ -75,6 +75,7 @@ def four(tmp_path, change=""):
     return compiled, lines[-1], done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
 def test_two_processes_share_the_work_and_give_the_values_of_one(tmp_path):
     both, values, said = four(tmp_path)

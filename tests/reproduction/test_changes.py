@@ -96,6 +96,7 @@ def small(monkeypatch):
         monkeypatch.setitem(EXPERIMENTS, name, {"quick": TINY[name]})
 
 
+@pytest.mark.long
 def test_a_changed_run_says_so_everywhere_and_leaves_the_page_alone(tmp_path, capsys, small):
     out = tmp_path / "out"
     main(["example", "--out", str(out)])

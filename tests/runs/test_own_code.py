@@ -411,7 +411,7 @@ def test_code_that_is_not_the_runs_is_refused_in_any_argument(tmp_path):
     mine = module_of(MODULE)
     near = sb.ArraySource(X, Y)
     given = {
-        "utility": sb.EstimatorUtility(mine.My(), X, Y),
+        "utility": sb.EstimatorUtility(mine.My(), X + 1, Y),
         "sampling": mine.Few(5),
         "n_games": 3,
         "seed": 0,
@@ -433,7 +433,7 @@ def test_code_that_is_not_the_runs_is_refused_in_any_argument(tmp_path):
     ):
         other = module_of(MODULE.replace(old, CHANGES[old][0]))
         changed = {
-            "utility": sb.EstimatorUtility(other.My(), X, Y),
+            "utility": sb.EstimatorUtility(other.My(), X + 1, Y),
             "sampling": other.Few(5),
             "source": other.Even(),
         }
@@ -455,7 +455,7 @@ def test_the_corrected_code_of_a_source_is_allowed_with_ask_again(tmp_path):
         providers = [sb.Provider("even", source), sb.Provider("near", sb.ArraySource(X, Y))]
         return sb.value(
             providers,
-            sb.LinearUtility(X, Y),
+            sb.LinearUtility(X + 1, Y),
             sampling=sb.Fresh(5),
             n_games=12,
             seed=0,
@@ -479,7 +479,7 @@ def test_the_corrected_code_of_a_source_is_allowed_with_ask_again(tmp_path):
 def test_a_function_with_a_log_and_a_cache_extends_its_run(tmp_path):
     mine = module_of(MODULE)
     providers = [sb.Provider(name, sb.ArraySource(X, Y)) for name in "ab"]
-    utility = sb.EstimatorUtility(mine.My(), X, Y, score=mine.score)
+    utility = sb.EstimatorUtility(mine.My(), X + 1, Y, score=mine.score)
     for n_games in (3, 5):
         found = sb.value(
             providers, utility, sampling=sb.Fresh(5), n_games=n_games, seed=0, run=tmp_path / "run"
@@ -524,6 +524,7 @@ def shapband(folder, *arguments):
     )
 
 
+@pytest.mark.long
 def test_the_commands_refuse_to_go_on_with_changed_code(tmp_path):
     frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": Y, "site": ["n", "s"] * 20})
     frame.to_csv(tmp_path / "sites.csv", index=False)

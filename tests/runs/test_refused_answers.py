@@ -185,6 +185,7 @@ def test_a_stored_answer_that_was_refused_is_part_of_the_chain(tmp_path):
 
 FRAME = pd.DataFrame(np.random.default_rng(5).normal(size=(100, 2)), columns=["a", "b"])
 SUMS = FRAME["a"].to_numpy() - FRAME["b"].to_numpy()
+ROWS = (FRAME[:30] + 0.5, SUMS[:30])  # that score models; no provider holds them
 
 
 class Shop(sb.FiniteSource):
@@ -208,7 +209,7 @@ def shop(source, run, utility=None, sampling=None, **options):
     others = [sb.Provider("near", near), sb.Provider("far", sb.with_delay(near, 0))]
     return sb.value(
         [sb.Provider("shop", source), *others],
-        sb.LinearUtility(FRAME, SUMS) if utility is None else utility,
+        sb.LinearUtility(*ROWS) if utility is None else utility,
         sampling=sb.Fresh(SIZE) if sampling is None else sampling,
         n_games=options.pop("n_games", 6),
         seed=0,
@@ -226,9 +227,9 @@ def shop(source, run, utility=None, sampling=None, **options):
 @pytest.mark.parametrize(
     "utility",
     [
-        sb.LinearUtility(FRAME, SUMS),
-        sb.NeighborUtility(FRAME, SUMS),
-        sb.EstimatorUtility(Ridge(), FRAME, SUMS),
+        sb.LinearUtility(*ROWS),
+        sb.NeighborUtility(*ROWS),
+        sb.EstimatorUtility(Ridge(), *ROWS),
     ],
     ids=lambda utility: type(utility).__name__,
 )
@@ -274,13 +275,13 @@ def test_a_provider_whose_answer_the_utility_cannot_take_is_left_out(tmp_path):
     ids=["tree", "imputer", "scaler", "columns"],
 )
 def test_models_that_take_missing_values_get_them(tmp_path, model):
-    utility = sb.EstimatorUtility(model, FRAME, SUMS)
+    utility = sb.EstimatorUtility(model, *ROWS)
     assert shop(Shop(False), tmp_path / "run", utility).n_games == 6
     assert sb.load(tmp_path / "run").status.refused == ()
 
 
 def test_a_model_with_a_value_for_failed_fits_gets_missing_values(tmp_path):
-    utility = sb.EstimatorUtility(Ridge(), FRAME, SUMS, failed=0.0)
+    utility = sb.EstimatorUtility(Ridge(), *ROWS, failed=0.0)
     assert shop(Shop(False), tmp_path / "run", utility).failures > 0
 
 
@@ -291,7 +292,7 @@ def test_a_check_of_records_that_fails_itself_does_not_refuse_them(tmp_path):
                 raise KeyError("a mistake in the check")
 
     with pytest.raises(EvaluationError, match="check_batch failed for provider"):
-        shop(Shop(True), tmp_path / "run", Broken(FRAME, SUMS))
+        shop(Shop(True), tmp_path / "run", Broken(*ROWS))
     assert sb.load(tmp_path / "run").status.refused == ()
 
 

@@ -165,8 +165,10 @@ def rows_of_a_line(n_rows, rng):
     "law",
     [
         sb.Independent(0.8),
-        sb.Cohort(2),
-        sb.Trace(np.random.default_rng(3).random((30, 3)) < 0.7),
+        pytest.param(sb.Cohort(2), marks=pytest.mark.long),
+        pytest.param(
+            sb.Trace(np.random.default_rng(3).random((30, 3)) < 0.7), marks=pytest.mark.long
+        ),
     ],
     ids=["Independent", "Cohort", "Trace"],
 )

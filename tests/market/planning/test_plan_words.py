@@ -17,7 +17,7 @@ from shapband.market.plan import _nothing_serves, _reason, merged
 from shapband.market.planning.proposals import OutOfReach, Proposal, Proposals
 from shapband.market.planning.search import Candidate, Limits, Search
 from shapband.market.planning.ways import Method, methods_for
-from shapband.sampling.shared import Shared
+from shapband.sampling.shared import Copies, Shared
 
 PRICES = sb.Prices(record="0.5", request=2)
 
@@ -55,7 +55,7 @@ def proposals(names: tuple[str, ...] = ("a", "b"), **parts: Any) -> Proposals:
             providers=one_record_providers(len(names)),
             utility=sb.AdditiveUtility(),
         ),
-        shared=parts.pop("shared", ()),
+        copies=Copies(parts.pop("shared", ())),
         labels=(),
         unseen_labels=(),
         cost=Cost(requests=1234, records=5678),
