@@ -141,6 +141,7 @@ def falsely_ranked(rule, correlation, runs, n_looks):
     return np.mean([any(map(rule, looks(one))) for one in games])
 
 
+@pytest.mark.long
 def test_a_tie_is_seldom_ranked_however_often_it_is_looked_at():
     def rule(estimate):
         return sb.StableRanking().met(estimate, 0.0)

@@ -73,6 +73,7 @@ def by_hand(X_val, y_val, n_games):
     return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(n_games)
 
 
+@pytest.mark.long
 def test_gains_are_unbiased_beside_a_plain_loop():
     rng = np.random.default_rng(5)
     parts = [regression(rng, i, 50) for i in range(4)]

@@ -255,6 +255,7 @@ def test_draws_of_one_record():
     assert found.value().access.records == found.recommended.records
 
 
+@pytest.mark.long
 def test_values_without_any_randomness():
     table = sb.TableUtility([0.0, 1.0, 2.0, 4.0])
     found = sb.plan(one_record_providers(2), table, n_sample=1, **QUICK)
