@@ -13,7 +13,8 @@ from shapband._typing import FloatArray
 from shapband.estimate.errors import welch_freedom
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.joint import Statistic
-from shapband.estimate.shuffles import dealt, quotient
+from shapband.estimate.moments import between_pools
+from shapband.estimate.shuffles import dealt
 from shapband.estimate.simulate import usable_freedom
 from shapband.estimate.skewness import error_thirds, standardised
 from shapband.estimate.validation import ValidationErrors, effective_freedom, errors_apart
@@ -66,7 +67,7 @@ def paired_difference(
     for one, at in zip((first, second), map(list, rows), strict=True):
         pools = one.moments.pools
         if pools is not None:
-            ratio = np.maximum(ratio, _between(one, at))
+            ratio = np.maximum(ratio, between_pools(one.moments)[at])
             freedom = np.minimum(freedom, pools.freedom[at])
     games, between = found.errors.total, moments.raw_variance * ratio
     if moments.shuffles is not None:
@@ -79,14 +80,6 @@ def paired_difference(
 def _of_rows(estimate: Estimate) -> FloatArray:
     """Squared errors due to the choice of the validation rows: (n,)."""
     return estimate.errors.by_cause["validation"]
-
-
-def _between(estimate: Estimate, at: list[int]) -> FloatArray:
-    """Variances over the choice of the pools, relative to the variances over games."""
-    pools = estimate.moments.pools
-    if pools is None:
-        return np.zeros(len(at))
-    return quotient(pools.variance[at], estimate.raw_variance[at])
 
 
 def _with_rows(
@@ -128,5 +121,5 @@ def _row_errors(
     if one.games is None or other.games is None:  # results of older versions
         kept = [each.kept for each in known if each.kept is not None]
         return [ValidationErrors(other.effects - one.effects, np.min(kept, 0) if kept else None)]
-    between = _between(first, at[0]), _between(second, at[1])
+    between = between_pools(first.moments)[at[0]], between_pools(second.moments)[at[1]]
     return [errors_apart(one.games, other.games, between, paired=paired)]

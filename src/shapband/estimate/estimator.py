@@ -96,10 +96,8 @@ class Estimator:
         """Estimate from all games added so far."""
         moments = self._moments()
         if moments.validation is not None:
-            folds, present = self._all_folds()
-            if self._design.draws_presence:
-                folds = as_often_present(folds, present, self._rates(moments))
-            moments = replace(moments, validation=replace(moments.validation, games=folds))
+            rows = replace(moments.validation, games=self._folds_of_all_games(moments))
+            moments = replace(moments, validation=rows)
         return Estimate.of_moments(moments)
 
     def group_estimate(self) -> GroupEstimate | None:
@@ -108,9 +106,7 @@ class Estimator:
         if grouping is None or self._groups is None:
             return None
         moments = self._moments()
-        folds, present = self._all_folds()
-        if self._design.draws_presence:
-            folds = as_often_present(folds, present, self._rates(moments))
+        folds = self._folds_of_all_games(moments)
         shape = (*folds.shape[:2], len(grouping.names))
         effects = grouping.totals(folds.reshape(-1, folds.shape[2])).reshape(shape)
         groups = replace(self._groups.moments(), certain=self._design.certain)
@@ -155,10 +151,13 @@ class Estimator:
             return np.empty((0, 1, n)), np.empty((0, n), dtype=bool)
         return np.concatenate(self._folds), np.concatenate(self._present)
 
-    def _rates(self, moments: Moments) -> FloatArray:
-        """Share of the games in which each provider took part: (n,)."""
+    def _folds_of_all_games(self, moments: Moments) -> FloatArray:
+        """Effects of the folds, as if everybody took part in these games as often as in all."""
+        folds, present = self._all_folds()
         presence = moments.presence
-        return np.ones_like(moments.mean) if presence is None else presence.count / moments.n_games
+        if presence is None or not self._design.draws_presence:
+            return folds
+        return as_often_present(folds, present, presence.count / moments.n_games)
 
     def _presence_moments(self, fold: PresenceFold, moments: Moments) -> PresenceMoments:
         waiting = self._games.waiting

@@ -158,13 +158,18 @@ def with_validation(
     ----------
     present : (n_games, n) who took part in the games of the effects; None if it does not matter
     """
-    between = np.zeros_like(moments.mean)
-    if moments.pools is not None:
-        between = quotient(moments.pools.variance, moments.raw_variance)
+    between = between_pools(moments)
     if moments.presence is None or present is None or present.all():
         return replace(moments, validation=ValidationErrors.of(folds, between))
     rates = moments.presence.count / moments.n_games
     return replace(moments, validation=ValidationErrors.of_present(folds, present, rates, between))
+
+
+def between_pools(moments: Moments) -> FloatArray:
+    """Variance of every expectation over the choice of the pools, relative to the games: (n,)."""
+    if moments.pools is None:
+        return np.zeros_like(moments.mean)
+    return quotient(moments.pools.variance, moments.raw_variance)
 
 
 def moments_of_games(

@@ -407,13 +407,16 @@ def _rows_words(rows: Validation) -> str:
 def error_causes(estimate: Estimate) -> str:
     """Say what share of the squared errors each cause has; empty if there are no errors."""
     errors = estimate.errors
-    squares = {CAUSES[cause]: float(np.nansum(part)) for cause, part in errors.by_cause.items()}
-    unknown = [CAUSES[cause] for cause, part in errors.by_cause.items() if np.isnan(part).any()]
     total = float(np.nansum(errors.total))
+    unknown = [cause for cause, part in errors.by_cause.items() if np.isnan(part).any()]
+    squares = {
+        CAUSES[cause]: float(part.sum())
+        for cause, part in errors.by_cause.items()
+        if cause not in unknown
+    }
     if unknown:  # a single permutation does not show how much of the error is due to the solver
-        known = sum(square for name, square in squares.items() if name not in unknown)
-        squares = {name: square for name, square in squares.items() if name not in unknown}
-        squares = {" and the ".join(unknown): max(total - known, 0.0), **squares}
+        together = " and the ".join(CAUSES[cause] for cause in unknown)
+        squares = {together: max(total - sum(squares.values()), 0.0), **squares}
     seen = [(cause, square) for cause, square in squares.items() if square > 0]
     return ", ".join(f"{100 * square / total:.0f} % from the {cause}" for cause, square in seen)
 
