@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import shapband as sb
+from shapband.estimate.estimator import Estimator
+from shapband.solvers.base import Solution
 from shapband.valuation.text import decimals, table_lines, valuation_table, with_digits
 from tests.conftest import linear_providers, redesigned, with_moments
 
@@ -183,3 +185,19 @@ def test_causes_that_are_not_known_one_by_one_are_named_together():
     assert share < 50
     line = f"{100 - share} % from the number of games and the solver, {share} % from the validation"
     assert line in str(found)
+
+
+def test_one_game_has_no_shares_of_its_error(tmp_path):
+    """Folds show the part of the validation rows, but nothing shows the whole error."""
+    task = sb.datasets.wine()
+    found = sb.value(task.providers, task.utility, sampling=sb.Fresh(60), n_games=2, seed=0)
+    moments = Estimator(found.design)
+    folds = np.random.default_rng(0).normal(size=(1, 10, 10))
+    moments.add(Solution(found.games[:1], np.zeros((1, 10)), 0, folds=folds))
+    young = replace(found, estimate=moments.estimate())
+    assert (young.error["validation"] > 0).all()
+    assert "% from the" not in str(young)
+    assert "% from the" in str(found)  # a control
+    path = tmp_path / "report.html"
+    young.report(path)
+    assert "Of the squared errors" not in path.read_text("utf-8")

@@ -107,8 +107,7 @@ def errors_section(valuation: Valuation) -> Section:
         chart = stacked_chart(list(frame.index), bars, words, "share of the squared error")
         legend = [(f"part{at}", cause) for at, cause in enumerate(parts) if cause in causes]
         notes = said(left_out(len(frame)))
-    if causes:
-        lines.append(_by_cause(valuation.estimate))
+    lines += _by_cause(valuation.estimate)
     return Section(
         "errors", "Where the error comes from", lines, legend, chart, notes, tables=[table]
     )
@@ -215,8 +214,10 @@ def _floor(valuation: Valuation) -> float:
     return float(np.median(known)) if len(known) else float("nan")
 
 
-def _by_cause(estimate: Estimate) -> str:
+def _by_cause(estimate: Estimate) -> list[str]:
     """Say how much each cause adds to the squared errors of all providers, and the remedy."""
-    told = error_causes(estimate).replace(" %", f"{NO_BREAK}%")
+    said = error_causes(estimate).replace(" %", f"{NO_BREAK}%")
+    if not said:
+        return []
     remedy = best_of_more_games(estimate) or "more games would lower them"
-    return f"Of the squared errors of all providers, {told}: {remedy}."
+    return [f"Of the squared errors of all providers, {said}: {remedy}."]

@@ -405,9 +405,11 @@ def _rows_words(rows: Validation) -> str:
 
 
 def error_causes(estimate: Estimate) -> str:
-    """Say what share of the squared errors each cause has; empty if there are no errors."""
+    """Say what share of the squared errors each cause has; empty if no error is known."""
     errors = estimate.errors
     total = float(np.nansum(errors.total))
+    if not total > 0:  # one game shows the errors of some causes, but not how large the whole is
+        return ""
     unknown = [cause for cause, part in errors.by_cause.items() if np.isnan(part).any()]
     squares = {
         CAUSES[cause]: float(part.sum())
